@@ -1,0 +1,25 @@
+//! Id layouts, the clock rule and the lease rule of shardid.
+//!
+//! Everything here is values in, values out: no I/O, no clock, no server. The
+//! PostgreSQL extension and the program `shardid` both stand on it, and the
+//! SQL for other engines is tested against it.
+//!
+//! - [`Layout`] puts an id together and takes it apart;
+//! - [`advance`] is the clock rule: the next position, whatever the clock does;
+//! - [`renew`] is the lease rule: what must be in WAL before an id goes out;
+//! - [`encode_text`] and [`conceal`] are the two other faces of an id.
+#![forbid(unsafe_code)]
+
+mod builtin;
+mod clock;
+mod conceal;
+mod layout;
+mod lease;
+mod text;
+
+pub use builtin::{BUILTIN, Builtin, DEFAULT_LAYOUT, builtin};
+pub use clock::{ClockBase, Position, Refused, advance};
+pub use conceal::{ConcealError, ConcealKey, KEY_BYTES_MIN};
+pub use layout::{IdError, Layout, LayoutError, Parts, Shard, TIME_MAX_US};
+pub use lease::{Renewal, renew};
+pub use text::{TEXT_LENGTH, TextError, decode_text, encode_text};
