@@ -1,0 +1,34 @@
+//! The shard map of a cluster and the plan that changes it.
+//!
+//! Everything here is values in, values out: no I/O, no clock, no server. The
+//! program `shardid` reads the cluster file into a [`Declared`], looks at the
+//! servers for a [`Truth`], and asks [`plan`] for the [`Step`]s between them.
+//!
+//! - [`Declared`] is what should be, [`Truth`] is what is;
+//! - [`plan`] is the difference, or the reasons why there is no way from here to there;
+//! - [`spread`] gives a new cluster's shards to its nodes by weight;
+//! - [`ShardMap`] says which shard lives on which node, [`ShardSet`] names many shards shortly.
+#![forbid(unsafe_code)]
+
+mod declared;
+mod map;
+mod names;
+mod plan;
+mod refusal;
+mod set;
+mod shard;
+mod spread;
+mod truth;
+
+pub use declared::{Declared, DeclaredError, DeclaredNode, Engine};
+pub use map::{MapVersion, ShardMap};
+pub use names::{ClusterName, LayoutName, NameError, NodeName};
+pub use plan::{NodeChange, Note, Plan, Program, Step, plan};
+pub use refusal::Refusal;
+pub use set::{ShardSet, ShardSetError};
+pub use shard::{Shard, ShardCount, ShardError};
+pub use spread::{SpreadError, spread};
+pub use truth::{
+    CatalogCluster, CatalogNode, CatalogTruth, Extension, Identity, Membership, Migration,
+    NodeTruth, Truth,
+};

@@ -1,0 +1,100 @@
+//! Which shard lives on which node.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::names::NodeName;
+use crate::set::ShardSet;
+use crate::shard::Shard;
+
+/// How many times a cluster's map has changed; 0 is before there was one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MapVersion(pub i64);
+
+impl MapVersion {
+    /// The version after one more change.
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for MapVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The map of a cluster: its version, and the shards of each node.
+///
+/// A shard is on one node at most: placing it takes it away from the other.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ShardMap {
+    /// Grows by one with each change.
+    pub version: MapVersion,
+    nodes: BTreeMap<NodeName, ShardSet>,
+}
+
+impl ShardMap {
+    /// A map without shards.
+    pub fn new(version: MapVersion) -> Self {
+        Self { version, nodes: BTreeMap::new() }
+    }
+
+    /// Puts shards on a node, wherever they were before.
+    pub fn place(&mut self, node: &NodeName, shards: &ShardSet) {
+        for set in self.nodes.values_mut() {
+            *set = set.without(shards);
+        }
+        let set = self.nodes.entry(node.clone()).or_default();
+        *set = set.or(shards);
+        self.nodes.retain(|_, set| !set.is_empty());
+    }
+
+    /// The shards that live on a node.
+    pub fn on(&self, node: &NodeName) -> ShardSet {
+        self.nodes.get(node).cloned().unwrap_or_default()
+    }
+
+    /// The node that a shard lives on.
+    pub fn node_of(&self, shard: Shard) -> Option<&NodeName> {
+        self.nodes.iter().find(|(_, set)| set.contains(shard)).map(|(node, _)| node)
+    }
+
+    /// The nodes that hold shards, with their shards.
+    pub fn nodes(&self) -> impl Iterator<Item = (&NodeName, &ShardSet)> {
+        self.nodes.iter()
+    }
+
+    /// All shards that have a place.
+    pub fn shards(&self) -> ShardSet {
+        self.nodes.values().fold(ShardSet::new(), |all, set| all.or(set))
+    }
+
+    /// Each shard with its node, by rising shard.
+    pub fn by_shard(&self) -> Vec<(Shard, &NodeName)> {
+        let mut pairs: Vec<_> =
+            self.nodes.iter().flat_map(|(node, set)| set.iter().map(move |s| (s, node))).collect();
+        pairs.sort_unstable_by_key(|(shard, _)| *shard);
+        pairs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shard_is_on_one_node_at_most() {
+        let (a, b) = (NodeName::new("a").unwrap(), NodeName::new("b").unwrap());
+        let mut map = ShardMap::new(MapVersion(1));
+        map.place(&a, &"0-9".parse().unwrap());
+        map.place(&b, &"5-12".parse().unwrap());
+        assert_eq!(map.on(&a).to_string(), "0-4");
+        assert_eq!(map.on(&b).to_string(), "5-12");
+        assert_eq!(map.node_of(Shard::new(5).unwrap()), Some(&b));
+        assert_eq!(map.node_of(Shard::new(13).unwrap()), None);
+        assert_eq!(map.by_shard().len(), 13);
+        map.place(&b, &"0-4".parse().unwrap());
+        assert_eq!(map.nodes().count(), 1);
+    }
+}

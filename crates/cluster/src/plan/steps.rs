@@ -1,0 +1,139 @@
+//! The steps, where there is a way.
+
+use std::collections::BTreeMap;
+
+use crate::declared::{Declared, Engine};
+use crate::map::{MapVersion, ShardMap};
+use crate::names::NodeName;
+use crate::plan::{NodeChange, Note, Plan, Program, Step};
+use crate::refusal::Refusal;
+use crate::set::ShardSet;
+use crate::spread::spread;
+use crate::truth::{NodeTruth, Truth};
+
+/// The steps, in the only order that is safe to cut: what a step stands on was
+/// made by an earlier one, and the map is written before any shard is created.
+pub(super) fn steps(
+    declared: &Declared,
+    truth: &Truth,
+    program: &Program,
+) -> Result<Plan, Refusal> {
+    let map = match truth.catalog.map.version {
+        MapVersion(0) => first_map(declared, truth)?,
+        _ => truth.catalog.map.clone(),
+    };
+    let mut steps = Vec::new();
+    for (name, seen) in in_file_order(declared, truth) {
+        steps.extend(extension(name, seen));
+    }
+    steps.extend(catalog(declared, truth, program));
+    for node in declared.postgres() {
+        steps.extend(write_node(node.name.clone(), node.weight, truth));
+    }
+    if map.version != truth.catalog.map.version {
+        steps.push(Step::WriteMap { map: map.clone() });
+    }
+    for (name, seen) in in_file_order(declared, truth) {
+        let missing = map.on(name).without(&seen.held()).without(&truth.catalog.moving);
+        if !missing.is_empty() {
+            steps.push(Step::CreateShards { node: name.clone(), shards: missing });
+        }
+        steps.extend(tell(name, seen, &map, &truth.catalog.moving));
+    }
+    for name in truth.catalog.nodes.keys() {
+        if declared.node(name).is_none() {
+            steps.push(Step::RemoveNode { node: name.clone() });
+        }
+    }
+    let notes = notes(declared, truth, &map);
+    Ok(Plan { steps, map, notes })
+}
+
+fn in_file_order<'a>(
+    declared: &'a Declared,
+    truth: &'a Truth,
+) -> impl Iterator<Item = (&'a NodeName, &'a NodeTruth)> {
+    declared.postgres().filter_map(|node| truth.nodes.get_key_value(&node.name))
+}
+
+/// The first map: by weight, around the shards that exist already.
+fn first_map(declared: &Declared, truth: &Truth) -> Result<ShardMap, Refusal> {
+    let weights: Vec<_> = declared.postgres().map(|n| (n.name.clone(), n.weight)).collect();
+    let here: BTreeMap<_, _> = truth.nodes.iter().map(|(n, t)| (n.clone(), t.held())).collect();
+    let placed = spread(declared.shards, &weights, &here).map_err(|_| Refusal::NoWeight)?;
+    let mut map = ShardMap::new(truth.catalog.map.version.next());
+    for (node, shards) in &placed {
+        map.place(node, shards);
+    }
+    Ok(map)
+}
+
+fn extension(name: &NodeName, seen: &NodeTruth) -> Option<Step> {
+    let node = name.clone();
+    match (&seen.extension.installed, &seen.extension.available) {
+        (None, Some(version)) => Some(Step::InstallExtension { node, version: version.clone() }),
+        (Some(from), Some(to)) if from < to => {
+            Some(Step::UpgradeExtension { node, from: from.clone(), to: to.clone() })
+        }
+        _ => None,
+    }
+}
+
+fn catalog(declared: &Declared, truth: &Truth, program: &Program) -> Option<Step> {
+    let from = truth.catalog.migrations.last().map_or(0, |migration| migration.version);
+    let to = program.migrations.last().map_or(0, |migration| migration.version);
+    (from < to).then(|| Step::MigrateCatalog { node: declared.catalog.clone(), from, to })
+}
+
+fn write_node(name: NodeName, weight: u32, truth: &Truth) -> Option<Step> {
+    let identity = truth.nodes.get(&name)?.identity.clone();
+    let change = match truth.catalog.nodes.get(&name) {
+        None => NodeChange::Add,
+        Some(known) if known.identity != identity => NodeChange::Adopt(known.identity.clone()),
+        Some(known) if known.weight != weight => NodeChange::Weight(known.weight),
+        Some(_) => return None,
+    };
+    Some(Step::WriteNode { node: name, weight, identity, change })
+}
+
+/// Gives a node its copy of the map, unless it has exactly that.
+fn tell(name: &NodeName, seen: &NodeTruth, map: &ShardMap, moving: &ShardSet) -> Option<Step> {
+    let mut differ = ShardSet::new();
+    for (home, shards) in map.nodes() {
+        let known = if home == name {
+            seen.held().without(&seen.unstamped)
+        } else {
+            seen.moved.get(home.as_str()).cloned().unwrap_or_default()
+        };
+        differ = differ.or(&shards.without(&known));
+    }
+    let shards = differ.without(moving);
+    let from = seen.member.as_ref().map_or(MapVersion(0), |member| member.map_version);
+    let same = shards.is_empty() && from == map.version;
+    (!same).then(|| Step::TellNode { node: name.clone(), from, to: map.version, shards })
+}
+
+fn notes(declared: &Declared, truth: &Truth, map: &ShardMap) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let all = ShardSet::all(declared.shards);
+    for node in declared.nodes.iter().filter(|node| node.engine == Engine::Mysql) {
+        notes.push(Note::Mysql(node.name.clone()));
+    }
+    for (name, seen) in in_file_order(declared, truth) {
+        let node = name.clone();
+        let outside = seen.held().without(&all);
+        if !outside.is_empty() {
+            let count = declared.shards.get();
+            notes.push(Note::Outside { node: node.clone(), shards: outside, count });
+        }
+        let fenced = seen.fenced.and(&all).without(&truth.catalog.moving);
+        if !fenced.is_empty() {
+            notes.push(Note::Fenced { node: node.clone(), shards: fenced });
+        }
+        let weight = declared.node(name).map_or(0, |node| node.weight);
+        if weight > 0 && map.on(name).is_empty() {
+            notes.push(Note::Empty(node));
+        }
+    }
+    notes
+}

@@ -1,0 +1,328 @@
+//! The reasons why there is no way from what is to what should be.
+
+use semver::Version;
+
+use crate::declared::DeclaredError;
+use crate::map::MapVersion;
+use crate::names::{ClusterName, LayoutName, NodeName};
+use crate::set::ShardSet;
+use crate::truth::Identity;
+
+/// A reason to change nothing, found before anything was changed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// The catalogue is about a cluster of another name.
+    #[error("the catalogue on {catalog} is about cluster {found}, not {declared}")]
+    Name {
+        /// The catalogue node.
+        catalog: NodeName,
+        /// The cluster it is about.
+        found: String,
+        /// The cluster of the file.
+        declared: ClusterName,
+    },
+    /// The number of shards was changed.
+    #[error(
+        "cluster {cluster} has {found} shards for the whole of its life, and cannot have {declared}"
+    )]
+    Shards {
+        /// The cluster.
+        cluster: ClusterName,
+        /// How many it has.
+        found: i64,
+        /// How many the file says.
+        declared: u32,
+    },
+    /// The layout was changed.
+    #[error(
+        "cluster {cluster} has layout {found} for the whole of its life, and cannot have {declared}"
+    )]
+    Layout {
+        /// The cluster.
+        cluster: ClusterName,
+        /// Its layout.
+        found: String,
+        /// The layout of the file.
+        declared: LayoutName,
+    },
+    /// A node belongs to the cluster already, but the catalogue is empty.
+    #[error(
+        "{catalog} has no catalogue, but node {node} belongs to cluster {cluster} at map version {version}"
+    )]
+    CatalogLost {
+        /// The catalogue node of the file.
+        catalog: NodeName,
+        /// A node that is a member.
+        node: NodeName,
+        /// Of this cluster.
+        cluster: String,
+        /// With this version of the map.
+        version: MapVersion,
+    },
+    /// A node has seen a newer map than the catalogue.
+    #[error(
+        "node {node} has map version {found}, newer than version {version} of the catalogue on {catalog}"
+    )]
+    CatalogBehind {
+        /// The catalogue node.
+        catalog: NodeName,
+        /// Its version.
+        version: MapVersion,
+        /// The node.
+        node: NodeName,
+        /// The node's version.
+        found: MapVersion,
+    },
+    /// The catalogue was made by a later program.
+    #[error(
+        "the catalogue on {catalog} was brought up to date by shardid {needs}, and this is shardid {have}"
+    )]
+    CatalogNewer {
+        /// The catalogue node.
+        catalog: NodeName,
+        /// The program that the catalogue wants at least.
+        needs: String,
+        /// This program.
+        have: Version,
+    },
+    /// A migration that was run is not the one this program has.
+    #[error(
+        "migration {version} ({name}) of the catalogue on {catalog} is not the one that this program has"
+    )]
+    CatalogEdited {
+        /// The catalogue node.
+        catalog: NodeName,
+        /// The migration's number.
+        version: i32,
+        /// The migration's name, as this program knows it.
+        name: String,
+    },
+    /// A node belongs to another cluster.
+    #[error("node {node} belongs to cluster {cluster}")]
+    OtherCluster {
+        /// The node.
+        node: NodeName,
+        /// The cluster it belongs to.
+        cluster: String,
+    },
+    /// A URL leads to another node of the cluster.
+    #[error("the database at {node}'s address is node {found} of this cluster")]
+    OtherNode {
+        /// The name in the file.
+        node: NodeName,
+        /// The name it goes by.
+        found: String,
+    },
+    /// Two nodes are one database.
+    #[error(
+        "nodes {first} and {second} are the same database, or one is a physical copy of the other"
+    )]
+    SameServer {
+        /// The one.
+        first: NodeName,
+        /// The other.
+        second: NodeName,
+    },
+    /// A node is not the database it was.
+    #[error("node {node} is another database than before: {found} instead of {known}",
+        found = shown(.found), known = shown(.known))]
+    AnotherServer {
+        /// The node.
+        node: NodeName,
+        /// What the catalogue knows.
+        known: Identity,
+        /// What answered.
+        found: Identity,
+    },
+    /// A node takes no writes.
+    #[error("node {0} is a standby, which takes no writes")]
+    Standby(NodeName),
+    /// The server has no extension to create.
+    #[error("the extension shardid is not installed in the server of node {0}")]
+    NotInstalled(NodeName),
+    /// The server's extension is too old for this program.
+    #[error(
+        "node {node} offers version {available} of the extension, and this program needs {needs}"
+    )]
+    ExtensionTooOld {
+        /// The node.
+        node: NodeName,
+        /// What its server offers.
+        available: Version,
+        /// What this program needs at least.
+        needs: Version,
+    },
+    /// A layout that somebody has to make first.
+    #[error("node {node} has no layout {layout}")]
+    LayoutMissing {
+        /// The node.
+        node: NodeName,
+        /// The layout.
+        layout: LayoutName,
+    },
+    /// The same name for two layouts.
+    #[error("layout {layout} is not the same on nodes {first} and {second}")]
+    LayoutDiffers {
+        /// The layout.
+        layout: LayoutName,
+        /// The one.
+        first: NodeName,
+        /// The other.
+        second: NodeName,
+    },
+    /// The declaration does not fit the layout that a node has.
+    #[error(transparent)]
+    Declared(#[from] DeclaredError),
+    /// Shards that hand out ids on two nodes.
+    #[error("{} open on two nodes, {first} and {second}", shards_are(.shards))]
+    OpenTwice {
+        /// The shards.
+        shards: ShardSet,
+        /// The one node.
+        first: NodeName,
+        /// The other.
+        second: NodeName,
+    },
+    /// Shards that hand out ids where the map has them on another node.
+    #[error("{} open on {node}, but the map has {} on {home}", shards_are(.shards), them(.shards))]
+    OpenElsewhere {
+        /// The shards.
+        shards: ShardSet,
+        /// Where they are open.
+        node: NodeName,
+        /// Where the map has them.
+        home: NodeName,
+    },
+    /// Shards that their own node believes to live elsewhere.
+    #[error("node {node} says that {} on {to}, but the map has {} on {node}", shards_are(.shards), them(.shards))]
+    MovedAway {
+        /// The shards.
+        shards: ShardSet,
+        /// The node that the map has them on.
+        node: NodeName,
+        /// Where that node believes them to be.
+        to: String,
+    },
+    /// Shards with another layout.
+    #[error("{} on {node} with another layout than the cluster's {layout}", shards_are(.shards))]
+    OtherLayout {
+        /// The shards.
+        shards: ShardSet,
+        /// The node.
+        node: NodeName,
+        /// The cluster's layout.
+        layout: LayoutName,
+    },
+    /// A node that is to go still holds shards.
+    #[error("node {node} is not in the cluster file, but it holds {}", shards_of(.shards))]
+    HoldsShards {
+        /// The node.
+        node: NodeName,
+        /// Its shards.
+        shards: ShardSet,
+    },
+    /// Nowhere to put a new cluster's shards.
+    #[error("no node may hold shards: every weight is 0")]
+    NoWeight,
+}
+
+impl Refusal {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Name { found, .. } => format!(
+                "to go on with that cluster, put `name = \"{found}\"` back; for a new one, name another database"
+            ),
+            Self::Shards { found, .. } => format!(
+                "put `shards = {found}` back: a shard's number is part of its ids, so a cluster with another number of shards is a new cluster"
+            ),
+            Self::Layout { found, .. } => format!(
+                "put `layout = \"{found}\"` back: ids of two layouts in one column cannot be told apart"
+            ),
+            Self::CatalogLost { .. } => {
+                "name the node that keeps the map as `catalog`, or restore its database".into()
+            }
+            Self::CatalogBehind { catalog, .. } => format!(
+                "{catalog} seems to be restored from an older backup: restore a newer one before anything is changed"
+            ),
+            Self::CatalogNewer { needs, .. } => {
+                format!("use shardid {needs} or later: `shardid --version` tells")
+            }
+            Self::CatalogEdited { .. } => {
+                "use the program that made this catalogue; released migrations never change".into()
+            }
+            Self::OtherCluster { node, .. } => {
+                format!("look at `url` of node {node}, or give it a database of its own")
+            }
+            Self::OtherNode { node, found } => {
+                format!("look at `url` of nodes {node} and {found}: they seem to be swapped")
+            }
+            Self::SameServer { first, second } => {
+                format!("look at `url` of nodes {first} and {second}; two nodes need two databases")
+            }
+            Self::AnotherServer { node, .. } => format!(
+                "if {node} was restored or upgraded to a new server, and the old one is gone for good: `shardid apply --adopt {node}`"
+            ),
+            Self::Standby(node) => format!("point `url` of node {node} at the primary"),
+            Self::NotInstalled(_) => {
+                "on the server's machine: `make install PG_CONFIG=$(command -v pg_config)`".into()
+            }
+            Self::ExtensionTooOld { .. } => {
+                "install the newer one on the server's machine: `make install PG_CONFIG=$(command -v pg_config)`".into()
+            }
+            Self::LayoutMissing { node, layout } => format!(
+                "make it on {node} as on the other nodes: `CREATE EXTENSION IF NOT EXISTS shardid; SELECT create_layout('{layout}', …)`"
+            ),
+            Self::LayoutDiffers { layout, .. } => {
+                format!("look at both: `SELECT * FROM shardid.layouts WHERE name = '{layout}'`")
+            }
+            Self::Declared(_) => "choose fewer shards or another layout".into(),
+            Self::OpenTwice { shards, .. } => format!(
+                "find out which copy is in use, and drop the other one: `SELECT drop_shard({})`",
+                any(shards)
+            ),
+            Self::OpenElsewhere { shards, node, .. } => {
+                format!("if nobody uses it there, on {node}: `SELECT drop_shard({})`", any(shards))
+            }
+            Self::MovedAway { .. } => {
+                "the catalogue or the node seems to be restored from an older backup; nothing is changed until they agree".into()
+            }
+            Self::OtherLayout { node, shards, .. } => format!(
+                "leave {node} out of this cluster, or drop what is not used: `SELECT drop_shard({})`",
+                any(shards)
+            ),
+            Self::HoldsShards { node, .. } => {
+                format!("put [nodes.{node}] back and empty it first: `shardid drain {node}`")
+            }
+            Self::NoWeight => "give at least one node `weight = 1`".into(),
+        }
+    }
+}
+
+/// `shard 5 is`, `shards 5-7 are`.
+fn shards_are(shards: &ShardSet) -> String {
+    match shards.len() {
+        1 => format!("shard {shards} is"),
+        _ => format!("shards {shards} are"),
+    }
+}
+
+/// `shard 5`, `3 shards (5-7)`.
+fn shards_of(shards: &ShardSet) -> String {
+    match shards.len() {
+        1 => format!("shard {shards}"),
+        n => format!("{n} shards ({shards})"),
+    }
+}
+
+fn them(shards: &ShardSet) -> &'static str {
+    if shards.len() == 1 { "it" } else { "them" }
+}
+
+fn any(shards: &ShardSet) -> String {
+    shards.first().map(|shard| shard.to_string()).unwrap_or_default()
+}
+
+fn shown(identity: &Identity) -> String {
+    format!("{} on system {}", identity.database, identity.system_identifier)
+}

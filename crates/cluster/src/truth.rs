@@ -1,0 +1,130 @@
+//! What is: what was seen on the servers of a cluster.
+
+use std::collections::BTreeMap;
+
+use semver::Version;
+use shardid_ids::Layout;
+
+use crate::map::{MapVersion, ShardMap};
+use crate::names::NodeName;
+use crate::set::ShardSet;
+
+/// Everything that was seen.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Truth {
+    /// What the catalogue node keeps.
+    pub catalog: CatalogTruth,
+    /// What each PostgreSQL node of the cluster file said.
+    pub nodes: BTreeMap<NodeName, NodeTruth>,
+}
+
+/// Which database on which server a node is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Identity {
+    /// The server's system identifier; a physical copy has the same one.
+    pub system_identifier: i64,
+    /// The database.
+    pub database: String,
+}
+
+/// What the catalogue node keeps about the cluster.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CatalogTruth {
+    /// The migrations of the catalogue's tables that were run, in order.
+    pub migrations: Vec<Migration>,
+    /// The program that last brought the tables up to date.
+    pub program: Option<Version>,
+    /// The cluster it is about; `None` until one was made.
+    pub cluster: Option<CatalogCluster>,
+    /// The nodes it knows.
+    pub nodes: BTreeMap<NodeName, CatalogNode>,
+    /// The map; version 0 until there is one.
+    pub map: ShardMap,
+    /// Shards that are being moved, which are nobody else's business.
+    pub moving: ShardSet,
+}
+
+/// The cluster that a catalogue is about. Texts, because they are not ours to check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CatalogCluster {
+    /// Its name.
+    pub name: String,
+    /// The name of its layout.
+    pub layout: String,
+    /// How many shards it has.
+    pub shards: i64,
+}
+
+/// A node as the catalogue knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CatalogNode {
+    /// Its weight.
+    pub weight: u32,
+    /// The database it was when it joined.
+    pub identity: Identity,
+}
+
+/// One migration of the catalogue's tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Migration {
+    /// Its number, from 1 on.
+    pub version: i32,
+    /// Its name.
+    pub name: String,
+    /// A checksum over number, name and text.
+    pub checksum: u64,
+}
+
+/// What a node said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeTruth {
+    /// Which database it is.
+    pub identity: Identity,
+    /// Whether it is a standby, which takes no writes.
+    pub standby: bool,
+    /// The extension there.
+    pub extension: Extension,
+    /// The cluster's layout, as the node has it.
+    pub layout: Option<Layout>,
+    /// The cluster the node belongs to.
+    pub member: Option<Membership>,
+    /// Shards that hand out ids here.
+    pub open: ShardSet,
+    /// Shards that live here and are fenced.
+    pub fenced: ShardSet,
+    /// Shards that lived here until somebody dropped them.
+    pub dropped: ShardSet,
+    /// Shards that the node knows to live on another one, by that node's name.
+    pub moved: BTreeMap<String, ShardSet>,
+    /// Shards here that do not carry this cluster, node and server as their home.
+    pub unstamped: ShardSet,
+    /// Shards here that have another layout than the cluster's.
+    pub other_layout: ShardSet,
+}
+
+impl NodeTruth {
+    /// Shards that exist here, open or fenced.
+    pub fn held(&self) -> ShardSet {
+        self.open.or(&self.fenced)
+    }
+}
+
+/// The extension on a server.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Extension {
+    /// The version that the server's files offer.
+    pub available: Option<Version>,
+    /// The version that the database has.
+    pub installed: Option<Version>,
+}
+
+/// What a node believes to be. Texts, because they are not ours to check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Membership {
+    /// Of which cluster.
+    pub cluster: String,
+    /// By which name.
+    pub node: String,
+    /// The version of the map it has a copy of.
+    pub map_version: MapVersion,
+}
