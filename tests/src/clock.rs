@@ -1,0 +1,75 @@
+//! The clock a server sees: the machine's, or one that a test steps at will.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The clock that a server is started with.
+///
+/// A steerable clock is made by libfaketime, preloaded into the server. Its
+/// offset from the machine's clock stands in a file that is read at each look
+/// at the clock, so a step is seen at once by backends that are running.
+///
+/// What libfaketime 0.9.10 (Debian 12) does with these settings, as the tests
+/// in `tests/postgres/harness.rs` check: `gettimeofday` and `CLOCK_REALTIME`,
+/// in C and in Rust, show the offset; `CLOCK_MONOTONIC` is left alone, and so
+/// are sleeps, latches and timeouts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// The machine's clock.
+    #[default]
+    Real,
+    /// The machine's clock plus the offset last given to `Server::set_clock`.
+    Steerable,
+}
+
+impl Clock {
+    /// Where a server in this folder keeps its offset.
+    fn file(folder: &Path) -> PathBuf {
+        folder.join("clock")
+    }
+
+    /// Prepares a folder for a server and returns the variables it needs.
+    pub(crate) fn variables(self, folder: &Path) -> Vec<(&'static str, String)> {
+        if self == Self::Real {
+            return Vec::new();
+        }
+        let file = Self::file(folder);
+        if !file.exists() {
+            set_offset(folder, 0.0);
+        }
+        vec![
+            ("LD_PRELOAD", library().display().to_string()),
+            ("FAKETIME_TIMESTAMP_FILE", file.display().to_string()),
+            // Look at the file each time, not every ten seconds.
+            ("FAKETIME_NO_CACHE", "1".into()),
+            ("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),
+            // Its shared memory would belong to whoever came first.
+            ("FAKETIME_DISABLE_SHM", "1".into()),
+        ]
+    }
+}
+
+/// Sets the offset of the server in a folder, in seconds and parts of seconds.
+pub(crate) fn set_offset(folder: &Path, offset_seconds: f64) {
+    let file = Clock::file(folder);
+    let new = file.with_extension("new");
+    // A rename, so that no backend ever reads half a number.
+    fs::write(&new, format!("{offset_seconds:+.6}\n"))
+        .and_then(|()| fs::rename(&new, &file))
+        .unwrap_or_else(|error| panic!("cannot write {}: {error}", file.display()));
+}
+
+/// Finds libfaketime for programs with threads, which a server may have.
+fn library() -> PathBuf {
+    let machine = format!("{}-linux-gnu", std::env::consts::ARCH);
+    [
+        format!("/usr/lib/{machine}/faketime/libfaketimeMT.so.1"),
+        "/usr/lib64/faketime/libfaketimeMT.so.1".into(),
+        "/usr/lib/faketime/libfaketimeMT.so.1".into(),
+        "/usr/local/lib/faketime/libfaketimeMT.so.1".into(),
+    ]
+    .into_iter()
+    .map(PathBuf::from)
+    .find(|path| path.exists())
+    .expect("libfaketime is installed (run `make deps`)")
+}

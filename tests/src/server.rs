@@ -1,0 +1,343 @@
+//! A PostgreSQL server of our own, to start, crash and clean up.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{panicking, sleep};
+use std::time::{Duration, Instant};
+
+use postgres::{Client, Config, NoTls};
+use rustix::process::Signal;
+
+use crate::{Builder, Clock, Installation, clock, processes, start, wait_until};
+
+/// How long a server may take to start, with recovery, or to stop.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A running or stopped server in a folder of its own, with a superuser
+/// `postgres` that needs no password. Killed and removed when dropped.
+///
+/// All of it may be used from several threads at once: some may talk to the
+/// server while another crashes it.
+#[derive(Debug)]
+pub struct Server {
+    name: String,
+    folder: PathBuf,
+    port: u16,
+    clock: Clock,
+    postmaster: Mutex<Option<Child>>,
+}
+
+impl Server {
+    /// Begins to describe a new server.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Makes and starts a server with the usual settings.
+    pub fn start_new() -> Self {
+        Self::builder().start()
+    }
+
+    pub(crate) fn new(name: &str, folder: &Path, port: u16, clock: Clock) -> Self {
+        Self {
+            name: name.to_owned(),
+            folder: folder.to_owned(),
+            port,
+            clock,
+            postmaster: Mutex::new(None),
+        }
+    }
+
+    /// Lets go of a server that never ran, without touching its folder.
+    pub(crate) fn forget(mut self) {
+        self.folder = PathBuf::new();
+    }
+
+    /// The folder of the server's socket; `data` and `log` are in it.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The data folder.
+    pub fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// The port, of the socket and on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The address of a database over TCP.
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// Connects as the superuser.
+    ///
+    /// # Panics
+    ///
+    /// Where the server cannot be reached.
+    #[track_caller]
+    pub fn connect(&self, database: &str) -> Client {
+        self.connect_as(database, "postgres")
+    }
+
+    /// Connects as a role; see [`Server::connect`].
+    #[track_caller]
+    pub fn connect_as(&self, database: &str, user: &str) -> Client {
+        self.config(database)
+            .user(user)
+            .connect(NoTls)
+            .unwrap_or_else(|error| panic!("{} cannot be reached as {user}: {error:?}", self.name))
+    }
+
+    /// Connects as the superuser to a server that may be down.
+    pub fn try_connect(&self, database: &str) -> Result<Client, postgres::Error> {
+        self.config(database).connect(NoTls)
+    }
+
+    fn config(&self, database: &str) -> Config {
+        let mut config = Config::new();
+        config.host_path(&self.folder).port(self.port).user("postgres").dbname(database);
+        config
+    }
+
+    /// A command for a program of this installation, such as `pgbench` or
+    /// `pg_dump`, that finds this server by its environment.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Installation::get().client(program);
+        command
+            .env("PGHOST", &self.folder)
+            .env("PGPORT", self.port.to_string())
+            .env("PGUSER", "postgres");
+        command
+    }
+
+    /// Runs SQL in psql and returns the rows, columns parted by `|`.
+    ///
+    /// # Panics
+    ///
+    /// With psql's words where a statement fails.
+    #[track_caller]
+    pub fn psql(&self, database: &str, sql: &str) -> String {
+        self.try_psql(database, sql).unwrap_or_else(|words| panic!("psql failed on {sql}\n{words}"))
+    }
+
+    /// Runs SQL in psql; the error is what psql printed, from the first
+    /// statement that failed.
+    pub fn try_psql(&self, database: &str, sql: &str) -> Result<String, String> {
+        let mut psql = self
+            .command("psql")
+            .args(["-XqAt", "-v", "ON_ERROR_STOP=1", "-d", database, "-f", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("psql can be run");
+        // psql stops reading at an error, and says so at its end.
+        let _ = psql.stdin.take().expect("its input is a pipe").write_all(sql.as_bytes());
+        let output = psql.wait_with_output().expect("psql ends");
+        if output.status.success() {
+            Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).into_owned())
+        }
+    }
+
+    /// Starts a server that is down, and waits until it takes connections.
+    ///
+    /// # Panics
+    ///
+    /// With the end of its log where it does not start, or if it is running.
+    #[track_caller]
+    pub fn start(&self) {
+        if let Err(log) = self.try_start() {
+            panic!("{} does not start:\n{log}", self.name);
+        }
+    }
+
+    /// Starts the server; the error is the end of its log.
+    pub(crate) fn try_start(&self) -> Result<(), String> {
+        let mut postmaster = self.postmaster();
+        assert!(postmaster.is_none(), "{} is running already", self.name);
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.log_file())
+            .expect("the log can be written");
+        let mut child = Installation::get()
+            .as_server("postgres", &self.clock.variables(&self.folder))
+            .arg("-D")
+            .arg(self.data())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a file has two handles"))
+            .stderr(log)
+            .spawn()
+            .expect("the server can be run");
+        let deadline = Instant::now() + PATIENCE;
+        while let Err(error) = self.try_connect("postgres") {
+            let gone = child.try_wait().expect("it is our child").is_some();
+            if gone || Instant::now() > deadline {
+                processes::kill_all(&self.data());
+                let _ = child.wait();
+                return Err(format!("{error:?}\n{}", self.log_tail(40)));
+            }
+            sleep(Duration::from_millis(5));
+        }
+        *postmaster = Some(child);
+        Ok(())
+    }
+
+    /// Stops the server as an administrator would (`fast`), with a checkpoint.
+    pub fn stop(&self) {
+        self.end(Signal::INT);
+    }
+
+    /// Stops and starts the server.
+    #[track_caller]
+    pub fn restart(&self) {
+        self.stop();
+        self.start();
+    }
+
+    /// Crashes the server: postmaster and all backends vanish at once, at
+    /// whatever they are doing, and nothing is written any more.
+    pub fn kill9(&self) {
+        let mut postmaster = self.postmaster();
+        if let Some(mut child) = postmaster.take() {
+            // First, so that it does not start a recovery of its own.
+            let _ = child.kill();
+            processes::kill_all(&self.data());
+            let _ = child.wait();
+        }
+    }
+
+    /// Kills one backend, on which the postmaster ends all others, throws the
+    /// shared memory away and recovers.
+    pub fn kill9_backend(&self, pid: i32) {
+        processes::signal(pid, Signal::KILL);
+    }
+
+    /// Whether the server was started and neither stopped nor crashed by us.
+    pub fn is_running(&self) -> bool {
+        self.postmaster().is_some()
+    }
+
+    /// Makes a checkpoint, so that recovery begins here.
+    #[track_caller]
+    pub fn checkpoint(&self) {
+        self.psql("postgres", "CHECKPOINT");
+    }
+
+    /// Makes and starts a streaming standby; a builder has more to choose.
+    #[track_caller]
+    pub fn standby(&self) -> Self {
+        Self::builder().name("standby").start_standby_of(self)
+    }
+
+    /// Waits until a standby has replayed all that is written here by now.
+    #[track_caller]
+    pub fn wait_for(&self, standby: &Self) {
+        let written = self.psql("postgres", "SELECT pg_current_wal_flush_lsn()");
+        let sql = format!("SELECT coalesce(pg_last_wal_replay_lsn() >= '{written}', false)");
+        wait_until(PATIENCE, "the standby to catch up", || standby.psql("postgres", &sql) == "t");
+    }
+
+    /// Promotes a standby and waits until it takes writes.
+    #[track_caller]
+    pub fn promote(&self) {
+        let done = self.psql("postgres", "SELECT pg_promote(true, 60)");
+        assert_eq!(done, "t", "{} is not promoted", self.name);
+    }
+
+    /// Changes a setting in `postgresql.conf` by a line such as
+    /// `shardid.lease = '5s'`. Sessions that begin after this returns have it,
+    /// running ones from their next statement on, a stopped server from its start.
+    #[track_caller]
+    pub fn set_conf(&self, line: &str) {
+        start::append(&self.data().join("postgresql.conf"), &format!("{line}\n"));
+        if self.is_running() {
+            let loaded = || self.psql("postgres", "SELECT pg_conf_load_time()");
+            let before = loaded();
+            self.psql("postgres", "SELECT pg_reload_conf()");
+            wait_until(PATIENCE, "the settings to be read", || loaded() != before);
+        }
+    }
+
+    /// Sets how far a steerable clock is from the machine's: `-3600.0` is an
+    /// hour back. Running backends see the step at their next look.
+    ///
+    /// # Panics
+    ///
+    /// Where the server was started with the machine's clock.
+    #[track_caller]
+    pub fn set_clock(&self, offset_seconds: f64) {
+        assert_eq!(self.clock, Clock::Steerable, "{} has a clock of its own", self.name);
+        clock::set_offset(&self.folder, offset_seconds);
+    }
+
+    /// The file that the server logs to.
+    pub fn log_file(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    /// All that the server has logged so far.
+    pub fn log(&self) -> String {
+        let bytes = fs::read(self.log_file()).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn log_tail(&self, lines: usize) -> String {
+        let log = self.log();
+        let from = log.lines().count().saturating_sub(lines);
+        log.lines().skip(from).collect::<Vec<_>>().join("\n")
+    }
+
+    fn postmaster(&self) -> MutexGuard<'_, Option<Child>> {
+        // A thread that panicked left nothing half-way here.
+        self.postmaster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the postmaster to end and waits; kills what is left after a while.
+    fn end(&self, signal: Signal) {
+        let mut postmaster = self.postmaster();
+        if let Some(mut child) = postmaster.take() {
+            processes::signal(child.id().cast_signed(), signal);
+            let deadline = Instant::now() + PATIENCE;
+            while child.try_wait().expect("it is our child").is_none() {
+                if Instant::now() > deadline {
+                    let _ = child.kill();
+                }
+                sleep(Duration::from_millis(2));
+            }
+            processes::kill_all(&self.data());
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.folder.as_os_str().is_empty() {
+            return;
+        }
+        if panicking() {
+            let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/test-logs");
+            let file = kept.join(format!("{}-{}.log", self.name, self.port));
+            let _ = fs::create_dir_all(&kept).and_then(|()| fs::copy(self.log_file(), &file));
+            eprintln!(
+                "the log of {}, kept in {}, ends:\n{}",
+                self.name,
+                file.display(),
+                self.log_tail(40)
+            );
+        }
+        // Without a checkpoint, but with its shared memory given back.
+        self.end(Signal::QUIT);
+        processes::remove_memory(&self.data());
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests on real PostgreSQL servers: one program, so that they share a server.
+
+mod harness;
