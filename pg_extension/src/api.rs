@@ -1,0 +1,175 @@
+//! The SQL surface written in Rust, but for what hands out ids (`page::entry`).
+//!
+//! Each function is declared in `sql/shardid--0.1.0.sql`, which also holds the
+//! comments, the volatility and the parallel marks.
+
+use pgrx::datum::{Interval, TimestampWithTimeZone};
+use pgrx::prelude::*;
+use shardid_ids::{
+    ConcealKey, DEFAULT_LAYOUT, IdError, Layout, Parts, Position, Shard, builtin, decode_text,
+    encode_text,
+};
+
+use crate::page::{backend, catalog};
+use crate::report::{self, Report};
+use crate::{generator, settings};
+
+/// Unwraps, or raises the error.
+fn or_throw<T>(result: Result<T, Report>) -> T {
+    result.unwrap_or_else(|report| report.throw())
+}
+
+/// The layout of that name: a built-in one without a look, others from the table.
+fn layout(name: &str) -> Layout {
+    let found = builtin(name).or_else(|| catalog::layout(name));
+    or_throw(found.ok_or_else(|| report::no_layout(name)))
+}
+
+fn parts(id: i64, name: &str) -> (Layout, Parts) {
+    let layout = layout(name);
+    let parts = or_throw(layout.decode(id).map_err(|e| report::not_of_layout(e, name)));
+    (layout, parts)
+}
+
+fn to_timestamp(time_us: i64) -> TimestampWithTimeZone {
+    let since_2000 = time_us - catalog::POSTGRES_EPOCH_US;
+    TimestampWithTimeZone::try_from(since_2000).expect("a layout ends within timestamptz")
+}
+
+fn from_timestamp(time: TimestampWithTimeZone) -> i64 {
+    let since_2000 = i64::from(time);
+    if since_2000 == i64::MIN || since_2000 == i64::MAX {
+        report::infinite_time().throw();
+    }
+    since_2000.saturating_add(catalog::POSTGRES_EPOCH_US)
+}
+
+#[pg_extern]
+fn last_id() -> i64 {
+    or_throw(generator::last_id().ok_or_else(report::no_last_id))
+}
+
+#[pg_extern]
+fn id_time(id: i64) -> TimestampWithTimeZone {
+    id_time_in(id, DEFAULT_LAYOUT)
+}
+
+#[pg_extern]
+fn id_time_in(id: i64, layout: &str) -> TimestampWithTimeZone {
+    let (layout, parts) = parts(id, layout);
+    to_timestamp(layout.time_us(parts.tick))
+}
+
+#[pg_extern]
+fn id_shard(id: i64) -> i32 {
+    id_shard_in(id, DEFAULT_LAYOUT)
+}
+
+#[pg_extern]
+fn id_shard_in(id: i64, layout: &str) -> i32 {
+    // A layout has at most 2^31 shards, so the largest number fits.
+    parts(id, layout).1.shard as i32
+}
+
+#[pg_extern]
+fn id_slot(id: i64) -> i64 {
+    id_slot_in(id, DEFAULT_LAYOUT)
+}
+
+#[pg_extern]
+fn id_slot_in(id: i64, layout: &str) -> i64 {
+    parts(id, layout).1.slot
+}
+
+#[pg_extern]
+fn id_at(time: TimestampWithTimeZone) -> i64 {
+    id_at_in(time, DEFAULT_LAYOUT)
+}
+
+#[pg_extern]
+fn id_at_in(time: TimestampWithTimeZone, layout: &str) -> i64 {
+    let found = self::layout(layout).id_at(from_timestamp(time));
+    or_throw(found.map_err(|e| match e {
+        IdError::Ended => report::layout_ended(layout),
+        other => report::not_of_layout(other, layout),
+    }))
+}
+
+#[pg_extern]
+fn id_text(id: i64) -> String {
+    let id =
+        u64::try_from(id).map_err(|_| report::not_of_layout(IdError::Negative(id), DEFAULT_LAYOUT));
+    encode_text(or_throw(id))
+}
+
+#[pg_extern]
+fn id_from_text(text: &str) -> i64 {
+    or_throw(decode_text(text).map_err(|e| report::bad_text(text, &e)))
+}
+
+#[pg_extern]
+fn conceal_id(id: i64, key: &[u8]) -> i64 {
+    or_throw(ConcealKey::new(key).and_then(|k| k.conceal(id)).map_err(report::bad_conceal))
+}
+
+#[pg_extern]
+fn reveal_id(id: i64, key: &[u8]) -> i64 {
+    or_throw(ConcealKey::new(key).and_then(|k| k.reveal(id)).map_err(report::bad_conceal))
+}
+
+/// How many ticks a layout of these parts has; refuses what is no layout.
+#[pg_extern]
+fn layout_ticks(
+    epoch: TimestampWithTimeZone,
+    tick: Interval,
+    shards: i64,
+    slots: i64,
+    ticks: Option<i64>,
+) -> i64 {
+    if tick.months() != 0 || tick.days() != 0 {
+        report::bad_tick().throw();
+    }
+    let layout = Layout::new(from_timestamp(epoch), tick.micros(), ticks, shards, slots);
+    or_throw(layout.map_err(|e| report::bad_layout(&e))).ticks()
+}
+
+/// The first id of a new generator: now, and above `floor`.
+///
+/// With `drift`, as far ahead of the clock as ids may be: for a generator
+/// whose last id is not known.
+#[pg_extern]
+fn first_id(shard: i64, layout: &str, floor: Option<i64>, drift: bool) -> i64 {
+    let rule = self::layout(layout);
+    let shard = checked_shard(&rule, shard, layout);
+    let ahead_us = if drift { settings::max_drift_us() } else { 0 };
+    let clock = rule.tick_at(backend::now_us().saturating_add(ahead_us)).max(0);
+    let after = floor
+        .and_then(|floor| rule.position_at_or_below(shard, floor))
+        .map_or(0, |position| position.tick + 1);
+    let tick = clock.max(after);
+    if tick >= rule.ticks() {
+        report::layout_ended(layout).throw();
+    }
+    rule.id(shard, Position { tick, slot: 0 })
+}
+
+fn checked_shard(rule: &Layout, shard: i64, layout: &str) -> Shard {
+    or_throw(
+        rule.shard(shard).map_err(|_| report::shard_not_in_layout(shard, layout, rule.shards())),
+    )
+}
+
+/// Row trigger of the extension's tables: what a row says of a sequence takes
+/// effect when nobody uses it any more, and every backend reads it anew.
+#[pg_trigger]
+fn generator_changed<'a>(
+    trigger: &'a pgrx::PgTrigger<'a>,
+) -> Result<Option<PgHeapTuple<'a, impl WhoAllocated>>, PgTriggerError> {
+    for row in [trigger.old(), trigger.new()].into_iter().flatten() {
+        if let Ok(Some(sequence)) = row.get_by_name::<pg_sys::Oid>("sequence") {
+            backend::lock_and_forget(sequence);
+        }
+    }
+    backend::forget_table(trigger.relid()?);
+    Ok(trigger.new().or(trigger.old()))
+}

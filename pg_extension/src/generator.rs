@@ -1,0 +1,405 @@
+//! What a backend remembers of the generators it uses, and how it takes ids from them.
+//!
+//! A generator is a shard's sequence or an id sequence of its own. Its facts
+//! (layout, shard, where the sequence is) are read once and again whenever
+//! PostgreSQL says that the sequence has changed; the block of ids it holds is
+//! good for one transaction, one user and one tick. Generators are never
+//! freed: there are as many as a session has used, at under 200 bytes each.
+
+use core::cell::{Cell, RefCell};
+
+use pgrx::pg_sys::Oid;
+use rustc_hash::FxHashMap;
+use shardid_ids::{ClockBase, Layout, Refused, Shard};
+
+use crate::page::backend::{self, Transaction};
+use crate::page::sequence::{self, Flushed, Request, Visit};
+use crate::page::{BackendLocal, catalog};
+use crate::report::{self, Report};
+use crate::settings;
+
+/// Names a generator: a shard's number, or the oid of an id sequence.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Key(u64);
+
+const SEQUENCE: u64 = 1 << 32;
+
+impl Key {
+    pub(crate) fn shard(shard: i32) -> Self {
+        Self(u64::from(shard as u32))
+    }
+
+    pub(crate) fn sequence(sequence: Oid) -> Self {
+        Self(SEQUENCE | u64::from(sequence.to_u32()))
+    }
+
+    /// The sequence, if that is what it names.
+    fn as_sequence(self) -> Option<Oid> {
+        (self.0 & SEQUENCE != 0).then(|| Oid::from(self.0 as u32))
+    }
+
+    fn as_shard(self) -> i32 {
+        self.0 as i32
+    }
+}
+
+/// What was read of a generator in the extension's tables.
+#[derive(Clone, Copy)]
+struct Facts {
+    sequence: Oid,
+    shard: Shard,
+    layout: Layout,
+}
+
+struct Generator {
+    key: Key,
+    facts: Cell<Option<Facts>>,
+    /// In which transaction which sequence is locked.
+    locked: Cell<(Transaction, Oid)>,
+    /// The block: the next id and the last one, and the instant its tick ends.
+    next: Cell<i64>,
+    end: Cell<i64>,
+    until_us: Cell<i64>,
+    /// Whose block it is.
+    owner: Cell<Transaction>,
+    /// How many ids the block was meant to have.
+    size: Cell<i64>,
+    flushed: Cell<Flushed>,
+}
+
+struct Backend {
+    /// The generator used last.
+    hot: Cell<Option<&'static Generator>>,
+    /// The last id of the session; negative before the first.
+    last_id: Cell<i64>,
+    /// The end of what `take_many` took.
+    end_of_many: Cell<i64>,
+    generators: RefCell<Option<FxHashMap<Key, &'static Generator>>>,
+    /// The only shard there is, while it is known to be that.
+    only_shard: Cell<Option<i32>>,
+    /// Counts what was forgotten, so that a read that was overtaken is read again.
+    changes: Cell<u64>,
+    clock: Cell<ClockBase>,
+    coarse_clock: Cell<ClockBase>,
+}
+
+const NO_CLOCK: ClockBase = ClockBase { wall_us: 0, steady_us: 0 };
+
+static BACKEND: BackendLocal<Backend> = BackendLocal::new(Backend {
+    hot: Cell::new(None),
+    last_id: Cell::new(-1),
+    end_of_many: Cell::new(-1),
+    generators: RefCell::new(None),
+    only_shard: Cell::new(None),
+    changes: Cell::new(0),
+    clock: Cell::new(NO_CLOCK),
+    coarse_clock: Cell::new(NO_CLOCK),
+});
+
+/// Reads the clocks that later jumps are measured against.
+pub(crate) fn start() {
+    BACKEND.get().clock.set(backend::clock_base());
+    BACKEND.get().coarse_clock.set(coarse_clock());
+}
+
+fn coarse_clock() -> ClockBase {
+    ClockBase { wall_us: backend::now_us(), steady_us: backend::coarse_steady_us() }
+}
+
+/// The next id of the block at hand, if that is all it takes.
+#[inline(always)]
+pub(crate) fn hand_out(key: Key) -> Option<i64> {
+    let generator = BACKEND.get().hot.get()?;
+    if generator.key == key { generator.next_of_block() } else { None }
+}
+
+/// The next id of a generator.
+pub(crate) fn next_id(key: Key) -> Result<i64, Report> {
+    let generator = find(key);
+    BACKEND.get().hot.set(Some(generator));
+    if let Some(id) = generator.next_of_block() {
+        return Ok(id);
+    }
+    let first = generator.refill()?;
+    remember_last(first);
+    Ok(first)
+}
+
+/// Takes up to `want` ids of one tick; returns the first, [`end_of_many`] the last.
+pub(crate) fn take_many(key: Key, want: i64) -> Result<i64, Report> {
+    let generator = find(key);
+    // What is left of a block would come out below what is taken now.
+    generator.drop_block();
+    let (first, count, _) = generator.take(want)?;
+    BACKEND.get().end_of_many.set(first + (count - 1));
+    Ok(first)
+}
+
+/// The last id of the run that [`take_many`] has just taken.
+pub(crate) fn end_of_many() -> i64 {
+    BACKEND.get().end_of_many.get()
+}
+
+pub(crate) fn check_count(count: i64) -> Result<(), Report> {
+    if count < 0 { Err(report::count_out_of_range(count)) } else { Ok(()) }
+}
+
+/// Notes the id as the session's last.
+#[inline(always)]
+pub(crate) fn remember_last(id: i64) {
+    BACKEND.get().last_id.set(id);
+}
+
+/// The last id this session was given.
+pub(crate) fn last_id() -> Option<i64> {
+    Some(BACKEND.get().last_id.get()).filter(|&id| id >= 0)
+}
+
+/// The shard that `next_id()` uses, where that is known without looking.
+pub(crate) fn known_shard_here() -> Option<i32> {
+    settings::shard().or_else(|| BACKEND.get().only_shard.get())
+}
+
+/// The shard that `next_id()` uses: the session's, or the only one there is.
+pub(crate) fn shard_here() -> Result<i32, Report> {
+    if let Some(shard) = known_shard_here() {
+        return Ok(shard);
+    }
+    match catalog::shards_here() {
+        (1, Some(shard)) => {
+            BACKEND.get().only_shard.set(Some(shard));
+            Ok(shard)
+        }
+        (count, _) => Err(report::no_shard_chosen(count)),
+    }
+}
+
+/// Forgets what may no longer be true of a relation, or of all of them.
+pub(crate) fn forget(relation: Oid) {
+    let state = BACKEND.get();
+    state.changes.set(state.changes.get() + 1);
+    // The table of shards is not told apart from others: reading it again is cheap.
+    state.only_shard.set(None);
+    if let Ok(Some(generators)) = state.generators.try_borrow().as_deref() {
+        for generator in generators.values() {
+            let concerned = |facts: Facts| relation == Oid::INVALID || facts.sequence == relation;
+            if generator.facts.get().is_some_and(concerned) {
+                generator.facts.set(None);
+                generator.flushed.set(Flushed::NOTHING);
+                generator.drop_block();
+            }
+        }
+    }
+}
+
+/// The generator of that key, new if this is its first use.
+fn find(key: Key) -> &'static Generator {
+    let mut generators = BACKEND.get().generators.borrow_mut();
+    generators.get_or_insert_default().entry(key).or_insert_with(|| {
+        Box::leak(Box::new(Generator {
+            key,
+            facts: Cell::new(None),
+            locked: Cell::new((Transaction::NONE, Oid::INVALID)),
+            next: Cell::new(0),
+            end: Cell::new(-1),
+            until_us: Cell::new(i64::MIN),
+            owner: Cell::new(Transaction::NONE),
+            size: Cell::new(0),
+            flushed: Cell::new(Flushed::NOTHING),
+        }))
+    })
+}
+
+impl Generator {
+    #[inline(always)]
+    fn next_of_block(&self) -> Option<i64> {
+        let next = self.next.get();
+        let good = next <= self.end.get()
+            && self.owner.get() == Transaction::current()
+            && !backend::read_only()
+            && backend::now_us() < self.until_us.get();
+        if !good {
+            return None;
+        }
+        self.next.set(next + 1);
+        remember_last(next);
+        Some(next)
+    }
+
+    /// Takes a block, twice the last one within a transaction, and returns its first id.
+    fn refill(&self) -> Result<i64, Report> {
+        let again = self.owner.get().same_transaction(Transaction::current());
+        let size = if again { (self.size.get() * 2).min(settings::block()) } else { 1 };
+        let (first, count, until_us) = self.take(size.max(1))?;
+        self.size.set(size.max(1));
+        self.next.set(first + 1);
+        self.end.set(first + (count - 1));
+        self.until_us.set(until_us);
+        Ok(first)
+    }
+
+    fn drop_block(&self) {
+        self.next.set(self.end.get() + 1);
+    }
+
+    /// Takes up to `want` ids of one tick: the first, how many, and the instant the tick ends.
+    fn take(&self, want: i64) -> Result<(i64, i64, i64), Report> {
+        let facts = self.ready()?;
+        refuse_jump()?;
+        let request = Request {
+            sequence: facts.sequence,
+            layout: facts.layout,
+            shard: facts.shard,
+            want,
+            floor: self.end.get(),
+            lease_ticks: facts.layout.whole_ticks(settings::lease_us()),
+            max_drift_ticks: facts.layout.whole_ticks(settings::max_drift_us()),
+            flushed: self.flushed.get(),
+        };
+        let name = || backend::relation_name(facts.sequence);
+        let give_up_us = backend::steady_us() + settings::max_wait_ms() * 1_000;
+        loop {
+            match sequence::visit(&request) {
+                Visit::Taken { first, count, position, flushed } => {
+                    self.flushed.set(flushed);
+                    return Ok((first, count, facts.layout.time_us(position.tick + 1)));
+                }
+                Visit::Refused(Refused::TooFarAhead { drift, ready_tick }) => {
+                    let wait_us = facts.layout.time_us(ready_tick) - backend::now_us();
+                    let left_us = give_up_us - backend::steady_us();
+                    if left_us <= 0 {
+                        return Err(report::too_far_ahead(
+                            &name(),
+                            facts.shard.number(),
+                            drift.saturating_mul(facts.layout.tick_us()),
+                            settings::max_drift_us(),
+                            settings::max_wait_ms(),
+                        ));
+                    }
+                    // Not all at once: the clock may be set right meanwhile.
+                    let nap_us = wait_us.min(left_us).clamp(1, 100_000);
+                    backend::sleep_interruptibly((nap_us + 999) / 1_000);
+                }
+                Visit::Refused(Refused::Ended) => {
+                    return Err(report::layout_ended(&self.layout_name()));
+                }
+                Visit::Gone => {
+                    self.facts.set(None);
+                    return Err(self.unknown());
+                }
+                Visit::NotPermanent => return Err(report::not_permanent(&name())),
+                Visit::Broken => return Err(report::broken_sequence(&name())),
+            }
+        }
+    }
+
+    /// Makes sure of the facts, the lock, and the right to take ids.
+    fn ready(&self) -> Result<Facts, Report> {
+        let now = Transaction::current();
+        if self.owner.get() == now
+            && !backend::read_only()
+            && let Some(facts) = self.facts.get()
+        {
+            return Ok(facts);
+        }
+        backend::refuse_if_read_only();
+        let facts = loop {
+            let changes = BACKEND.get().changes.get();
+            let facts = match self.facts.get() {
+                Some(facts) => facts,
+                None => self.read()?,
+            };
+            let (transaction, sequence) = self.locked.get();
+            if !transaction.same_transaction(now) || sequence != facts.sequence {
+                // Whoever fences or drops the shard holds this lock; behind it the
+                // facts may be others, and then the change has been announced.
+                sequence::lock(facts.sequence);
+                self.locked.set((now, facts.sequence));
+            }
+            if BACKEND.get().changes.get() == changes {
+                self.facts.set(Some(facts));
+                break facts;
+            }
+        };
+        if !backend::may_use(facts.sequence, now.user()) {
+            return Err(report::no_privilege(&backend::relation_name(facts.sequence)));
+        }
+        if !self.owner.get().same_transaction(now) {
+            self.size.set(0);
+        }
+        self.owner.set(now);
+        self.drop_block();
+        Ok(facts)
+    }
+
+    fn read(&self) -> Result<Facts, Report> {
+        let (shard, layout_name, sequence) = match self.key.as_sequence() {
+            Some(sequence) => {
+                let (shard, layout) =
+                    catalog::id_sequence(sequence).ok_or_else(|| self.unknown())?;
+                if let Some(row) = catalog::shard(shard) {
+                    check_state(&row)?;
+                }
+                (shard, layout, sequence)
+            }
+            None => {
+                let row = catalog::shard(self.key.as_shard()).ok_or_else(|| self.unknown())?;
+                check_state(&row)?;
+                let sequence = row.sequence.ok_or_else(|| self.unknown())?;
+                (row.shard, row.layout, sequence)
+            }
+        };
+        let layout =
+            catalog::layout(&layout_name).ok_or_else(|| report::no_layout(&layout_name))?;
+        let shard = layout.shard(shard.into()).map_err(|_| {
+            report::shard_not_in_layout(shard.into(), &layout_name, layout.shards())
+        })?;
+        Ok(Facts { sequence, shard, layout })
+    }
+
+    fn unknown(&self) -> Report {
+        match self.key.as_sequence() {
+            Some(sequence) => report::no_id_sequence(&backend::relation_name(sequence)),
+            None => report::no_such_shard(self.key.as_shard()),
+        }
+    }
+
+    fn layout_name(&self) -> String {
+        match self.key.as_sequence() {
+            Some(sequence) => catalog::id_sequence(sequence).map(|(_, layout)| layout),
+            None => catalog::shard(self.key.as_shard()).map(|row| row.layout),
+        }
+        .unwrap_or_default()
+    }
+}
+
+/// Refuses a shard that does not give ids here: moved, fenced, dropped, or restored from elsewhere.
+fn check_state(row: &catalog::ShardRow) -> Result<(), Report> {
+    match row.state.as_str() {
+        "moved" => {
+            let node = row.node.as_deref().unwrap_or("?");
+            return Err(report::moved(row.shard, node, row.map_version));
+        }
+        "fenced" => return Err(report::fenced(row.shard)),
+        "dropped" => return Err(report::no_such_shard(row.shard)),
+        _ => {}
+    }
+    if let (Some(system), Some(database)) = (row.system_identifier, &row.database)
+        && (system != backend::system_identifier() || !backend::in_database(database))
+    {
+        return Err(report::restored_elsewhere(row.shard, database));
+    }
+    Ok(())
+}
+
+/// Refuses a clock that has jumped too far forward since the library was loaded.
+fn refuse_jump() -> Result<(), Report> {
+    let Some(max_us) = settings::max_jump_us() else { return Ok(()) };
+    let state = BACKEND.get();
+    // The cheap clock stands still while the machine sleeps; only the dear one knows.
+    if state.coarse_clock.get().jump_us(coarse_clock()) <= max_us {
+        return Ok(());
+    }
+    let jump_us = state.clock.get().jump_us(backend::clock_base());
+    if jump_us <= max_us { Ok(()) } else { Err(report::clock_jumped(jump_us, max_us)) }
+}

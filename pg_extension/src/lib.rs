@@ -1,0 +1,23 @@
+//! The PostgreSQL extension `shardid`: ids from sequences that the clock advances.
+//!
+//! The rooms, from the outside in: [`api`] is the SQL surface written in Rust,
+//! [`generator`] what a backend remembers of the generators it uses, [`page`]
+//! the sequence page and everything else that is unsafe, [`settings`] and
+//! [`report`] what their names say. The rules themselves are in `shardid-ids`.
+
+mod api;
+mod generator;
+mod page;
+mod report;
+mod settings;
+
+pgrx::pg_module_magic!();
+
+/// Runs when a backend loads the library: settings, the clock's base, cache callbacks.
+#[pgrx::pg_guard]
+#[allow(non_snake_case)]
+extern "C-unwind" fn _PG_init() {
+    settings::register();
+    page::watch_relations(generator::forget);
+    generator::start();
+}

@@ -1,0 +1,208 @@
+//! What PostgreSQL knows about this session: clocks, transaction, user, waits.
+
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_long};
+
+use pgrx::pg_sys;
+use shardid_ids::ClockBase;
+
+use super::ffi;
+
+/// State of one backend.
+///
+/// A backend runs on one thread, and so does everything that this extension
+/// does in it; that makes a plain static enough, and half as costly to reach
+/// as a thread-local one.
+pub(crate) struct BackendLocal<T>(UnsafeCell<T>);
+
+// SAFETY: only the backend's one thread ever calls into the extension; pgrx
+// checks this wherever it is entered through pgrx.
+unsafe impl<T> Sync for BackendLocal<T> {}
+
+impl<T> BackendLocal<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    /// A shared reference: what changes inside is in cells of its own.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> &T {
+        // SAFETY: no exclusive reference is ever made.
+        unsafe { &*self.0.get() }
+    }
+}
+
+/// What makes a block of ids valid: a transaction of a user that may write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Transaction {
+    local_id: u32,
+    user: pg_sys::Oid,
+}
+
+impl Transaction {
+    /// No transaction at all; equal to none that runs.
+    pub(crate) const NONE: Self = Self { local_id: 0, user: pg_sys::Oid::INVALID };
+
+    /// The transaction that runs, with the user it runs as at this moment.
+    #[inline(always)]
+    pub(crate) fn current() -> Self {
+        // SAFETY: `MyProc` is set for the life of a backend, `GetUserId` only
+        // returns a variable.
+        unsafe {
+            let process = &*pg_sys::MyProc;
+            #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15", feature = "pg16"))]
+            let local_id = process.lxid;
+            #[cfg(any(feature = "pg17", feature = "pg18"))]
+            let local_id = process.vxid.lxid;
+            Self { local_id, user: ffi::GetUserId() }
+        }
+    }
+
+    /// Whether both are one transaction, of whichever user.
+    pub(crate) fn same_transaction(self, other: Self) -> bool {
+        self.local_id == other.local_id
+    }
+
+    pub(crate) fn user(self) -> pg_sys::Oid {
+        self.user
+    }
+}
+
+/// Whether the transaction is read-only; it may become so at any statement.
+#[inline(always)]
+pub(crate) fn read_only() -> bool {
+    // SAFETY: a plain variable of the backend.
+    unsafe { pg_sys::XactReadOnly }
+}
+
+/// Refuses (25006) on a standby and in a read-only transaction, as `nextval` does.
+pub(crate) fn refuse_if_read_only() {
+    // SAFETY: both take a name for their message and raise an ordinary error.
+    unsafe {
+        pg_sys::PreventCommandDuringRecovery(c"next_id()".as_ptr());
+        pg_sys::PreventCommandIfReadOnly(c"next_id()".as_ptr());
+    }
+}
+
+fn clock_us(clock: libc::clockid_t) -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place to write to; these clocks always exist.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec * 1_000_000 + time.tv_nsec / 1_000
+}
+
+/// The clock on the wall, in Unix microseconds.
+#[inline(always)]
+pub(crate) fn now_us() -> i64 {
+    clock_us(libc::CLOCK_REALTIME)
+}
+
+/// A clock that nobody sets, cheap and coarse (4 ms); it stands still while the machine sleeps.
+pub(crate) fn coarse_steady_us() -> i64 {
+    clock_us(libc::CLOCK_MONOTONIC_COARSE)
+}
+
+/// The clock that nobody sets and that runs on while the machine sleeps, in microseconds.
+pub(crate) fn steady_us() -> i64 {
+    clock_us(libc::CLOCK_BOOTTIME)
+}
+
+/// Both clocks at one moment.
+pub(crate) fn clock_base() -> ClockBase {
+    ClockBase { wall_us: now_us(), steady_us: steady_us() }
+}
+
+/// Sleeps up to `ms` milliseconds; a cancel, a timeout or the postmaster's death ends it.
+pub(crate) fn sleep_interruptibly(ms: i64) {
+    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
+    // SAFETY: `MyLatch` is this backend's own; no lock or page is held here.
+    unsafe {
+        pg_sys::WaitLatch(pg_sys::MyLatch, events as _, ms as c_long, pg_sys::PG_WAIT_EXTENSION);
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+    }
+    pgrx::check_for_interrupts!();
+}
+
+/// This server's system identifier, as PostgreSQL shows it in SQL.
+pub(crate) fn system_identifier() -> i64 {
+    // SAFETY: returns a number of the control file, read at start.
+    unsafe { pg_sys::GetSystemIdentifier() as i64 }
+}
+
+/// Whether this backend's database has that name.
+pub(crate) fn in_database(name: &str) -> bool {
+    // SAFETY: returns a copy of the name, or null for a database dropped meanwhile.
+    let current = unsafe {
+        let current = pg_sys::get_database_name(pg_sys::MyDatabaseId);
+        if current.is_null() {
+            return false;
+        }
+        CStr::from_ptr(current)
+    };
+    current.to_bytes() == name.as_bytes()
+}
+
+/// Makes the settings under `prefix` ours: a misspelt one is an error, not a surprise.
+pub(crate) fn reserve_settings(prefix: &'static CStr) {
+    // SAFETY: called once, while the library loads.
+    unsafe { pg_sys::MarkGUCPrefixReserved(prefix.as_ptr()) }
+}
+
+static ON_CHANGE: BackendLocal<core::cell::Cell<Option<fn(pg_sys::Oid)>>> =
+    BackendLocal::new(core::cell::Cell::new(None));
+
+/// Has `on_change` called when a relation changes (or all may have: the invalid id).
+pub(crate) fn watch_relations(on_change: fn(pg_sys::Oid)) {
+    unsafe extern "C-unwind" fn changed(_: pg_sys::Datum, relation: pg_sys::Oid) {
+        if let Some(on_change) = ON_CHANGE.get().get() {
+            on_change(relation);
+        }
+    }
+    ON_CHANGE.get().set(Some(on_change));
+    // SAFETY: called once, while the library loads; a library is never unloaded,
+    // and `on_change` neither panics nor calls PostgreSQL.
+    unsafe {
+        pg_sys::CacheRegisterRelcacheCallback(Some(changed), pg_sys::Datum::from(0));
+    }
+}
+
+/// Waits until nobody uses the sequence any more, keeps new users out until the
+/// transaction ends, and has every backend read its facts again afterwards.
+pub(crate) fn lock_and_forget(sequence: pg_sys::Oid) {
+    // SAFETY: an oid that names nothing is locked in vain and not found.
+    unsafe {
+        pg_sys::LockRelationOid(sequence, pg_sys::ShareRowExclusiveLock as _);
+        if !pg_sys::get_rel_name(sequence).is_null() {
+            pg_sys::CacheInvalidateRelcacheByRelid(sequence);
+        }
+    }
+}
+
+/// Has every backend read again, from the transaction's end on, what it keeps of a table.
+pub(crate) fn forget_table(table: pg_sys::Oid) {
+    // SAFETY: the caller's trigger runs on that table, so it exists.
+    unsafe { pg_sys::CacheInvalidateRelcacheByRelid(table) }
+}
+
+/// `schema.name` of a relation, quoted, for messages; its number where it is gone.
+pub(crate) fn relation_name(relation: pg_sys::Oid) -> String {
+    // SAFETY: each lookup returns a copy or null.
+    unsafe {
+        let name = pg_sys::get_rel_name(relation);
+        if name.is_null() {
+            return relation.to_u32().to_string();
+        }
+        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation));
+        let quoted = pg_sys::quote_qualified_identifier(schema, name);
+        CStr::from_ptr(quoted).to_string_lossy().into_owned()
+    }
+}
+
+/// Whether the user may take ids from the sequence: what it takes for `nextval`.
+pub(crate) fn may_use(sequence: pg_sys::Oid, user: pg_sys::Oid) -> bool {
+    let either = pg_sys::ACL_USAGE | pg_sys::ACL_UPDATE;
+    // SAFETY: a lookup; a sequence that is gone was noticed when it was locked.
+    unsafe {
+        pg_sys::pg_class_aclcheck(sequence, user, either as _) == pg_sys::AclResult::ACLCHECK_OK
+    }
+}

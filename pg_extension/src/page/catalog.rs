@@ -1,0 +1,142 @@
+//! Reads the extension's own tables, always as they are now.
+//!
+//! A statement's snapshot may be older than the fence it has just waited for,
+//! so these reads use a catalog snapshot, as PostgreSQL's own lookups do. That
+//! also works in parallel workers and needs no privilege on the tables. The
+//! attribute numbers are those of `shardid--0.1.0.sql`; upgrades only append.
+
+use core::ffi::CStr;
+
+use pgrx::{FromDatum, IntoDatum, pg_sys};
+use shardid_ids::Layout;
+
+/// One row of `shardid.shard`.
+pub(crate) struct ShardRow {
+    pub(crate) shard: i32,
+    pub(crate) layout: String,
+    pub(crate) sequence: Option<pg_sys::Oid>,
+    pub(crate) state: String,
+    pub(crate) node: Option<String>,
+    pub(crate) map_version: Option<i64>,
+    pub(crate) system_identifier: Option<i64>,
+    pub(crate) database: Option<String>,
+}
+
+/// Microseconds between the Unix epoch and PostgreSQL's.
+pub(crate) const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
+
+/// The shard's row, if the database knows it.
+pub(crate) fn shard(shard: i32) -> Option<ShardRow> {
+    let mut found = None;
+    scan(c"shard", Some((c"shard_pkey", pg_sys::F_INT4EQ, shard.into_datum()?)), |row| {
+        found = shard_row(row);
+    });
+    found
+}
+
+/// How many shards can give ids here, and one of them.
+pub(crate) fn shards_here() -> (u64, Option<i32>) {
+    let (mut count, mut one) = (0, None);
+    scan(c"shard", None, |row| {
+        if let Some(row) = shard_row(row).filter(|r| r.sequence.is_some() && r.state != "dropped") {
+            count += 1;
+            one = Some(row.shard);
+        }
+    });
+    (count, one)
+}
+
+/// Shard and layout of an id sequence made by `create_id_sequence`.
+pub(crate) fn id_sequence(sequence: pg_sys::Oid) -> Option<(i32, String)> {
+    let mut found = None;
+    let key = (c"id_sequence_pkey", pg_sys::F_OIDEQ, sequence.into_datum()?);
+    scan(c"id_sequence", Some(key), |row| {
+        found = row.get(2).zip(row.get(3));
+    });
+    found
+}
+
+/// The layout of that name.
+pub(crate) fn layout(name: &str) -> Option<Layout> {
+    let mut found = None;
+    let key = (c"layout_pkey", pg_sys::F_TEXTEQ, name.into_datum()?);
+    scan(c"layout", Some(key), |row| found = layout_row(row));
+    found
+}
+
+fn shard_row(row: &Row) -> Option<ShardRow> {
+    Some(ShardRow {
+        shard: row.get(1)?,
+        layout: row.get(2)?,
+        sequence: row.get(3),
+        state: row.get(4)?,
+        node: row.get(5),
+        map_version: row.get(6),
+        system_identifier: row.get(8),
+        database: row.get(9),
+    })
+}
+
+fn layout_row(row: &Row) -> Option<Layout> {
+    let epoch: i64 = row.get(2)?;
+    let tick: pgrx::datum::Interval = row.get(3)?;
+    Layout::new(epoch + POSTGRES_EPOCH_US, tick.micros(), row.get(4), row.get(5)?, row.get(6)?).ok()
+}
+
+/// A row under a scan.
+struct Row {
+    tuple: pg_sys::HeapTuple,
+    descriptor: pg_sys::TupleDesc,
+}
+
+impl Row {
+    /// The value of a column by its number, as the type the table declares.
+    fn get<T: FromDatum>(&self, attribute: i32) -> Option<T> {
+        let mut is_null = false;
+        // SAFETY: the tuple is the scan's current one, and the attribute number
+        // and type are those of the extension's own table.
+        unsafe {
+            let datum = pg_sys::heap_getattr(self.tuple, attribute, self.descriptor, &mut is_null);
+            T::from_datum(datum, is_null)
+        }
+    }
+}
+
+/// Calls `each` for every row of a table in schema `shardid`, or for those that
+/// an index finds for a key (index, equality function of the key's type, key).
+fn scan(table: &CStr, key: Option<(&CStr, u32, pg_sys::Datum)>, mut each: impl FnMut(&Row)) {
+    // SAFETY: an ordinary catalog scan. The key's collation is "C", which is
+    // what the extension's text keys are declared with. If something raises an
+    // error, the end of the transaction closes scan and relation.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"shardid".as_ptr(), false);
+        let table = pg_sys::get_relname_relid(table.as_ptr(), schema);
+        let relation = pg_sys::table_open(table, pg_sys::AccessShareLock as _);
+        let mut scan_key = pg_sys::ScanKeyData::default();
+        let (index, keys) = match key {
+            None => (pg_sys::Oid::INVALID, 0),
+            Some((index, equal, value)) => {
+                pg_sys::ScanKeyInit(
+                    &mut scan_key,
+                    1,
+                    pg_sys::BTEqualStrategyNumber as _,
+                    pg_sys::Oid::from(equal).into(),
+                    value,
+                );
+                (pg_sys::get_relname_relid(index.as_ptr(), schema), 1)
+            }
+        };
+        let use_index = index != pg_sys::Oid::INVALID;
+        let now = std::ptr::null_mut();
+        let scan = pg_sys::systable_beginscan(relation, index, use_index, now, keys, &mut scan_key);
+        loop {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                break;
+            }
+            each(&Row { tuple, descriptor: (*relation).rd_att });
+        }
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(relation, pg_sys::AccessShareLock as _);
+    }
+}

@@ -1,0 +1,201 @@
+//! The functions that PostgreSQL calls without pgrx in between.
+//!
+//! They are the ones that hand out ids: the next id of a block is returned
+//! before any guard is set up, and errors carry SQLSTATEs that pgrx's list
+//! does not have.
+
+use core::ffi::c_char;
+
+use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid};
+
+use super::ffi;
+use crate::generator::{self, Key};
+use crate::report::Report;
+
+/// `next_id(shard int)`
+///
+/// # Safety
+/// Called by PostgreSQL as declared: strict, with one `int`.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn shardid_next_id(call: FunctionCallInfo) -> Datum {
+    // SAFETY: as declared in SQL.
+    let key = Key::shard(unsafe { argument(call, 0).value() as i32 });
+    match generator::hand_out(key) {
+        Some(id) => Datum::from(id),
+        None => guarded(move || generator::next_id(key)),
+    }
+}
+
+/// `next_id()`
+///
+/// # Safety
+/// Called by PostgreSQL as declared: without arguments.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn shardid_next_id_here(_: FunctionCallInfo) -> Datum {
+    match generator::known_shard_here().and_then(|shard| generator::hand_out(Key::shard(shard))) {
+        Some(id) => Datum::from(id),
+        None => guarded(|| generator::next_id(Key::shard(generator::shard_here()?))),
+    }
+}
+
+/// `next_id_from(sequence regclass)`
+///
+/// # Safety
+/// Called by PostgreSQL as declared: strict, with one `regclass`.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn shardid_next_id_from(call: FunctionCallInfo) -> Datum {
+    // SAFETY: as declared in SQL.
+    let key = Key::sequence(Oid::from(unsafe { argument(call, 0).value() as u32 }));
+    match generator::hand_out(key) {
+        Some(id) => Datum::from(id),
+        None => guarded(move || generator::next_id(key)),
+    }
+}
+
+/// What `next_ids` keeps between two rows, in the query's own memory.
+struct NextIds {
+    key: Key,
+    next: i64,
+    end: i64,
+    remaining: i64,
+}
+
+/// `next_ids(shard int, count int)`: one row a call, one page visit a tick.
+///
+/// # Safety
+/// Called by PostgreSQL as declared: strict, with two `int`s, returning a set.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn shardid_next_ids(call: FunctionCallInfo) -> Datum {
+    // SAFETY: the value-per-call protocol of PostgreSQL's funcapi.h. The state
+    // is plain data in memory that lives as long as the call's context.
+    unsafe {
+        if (*(*call).flinfo).fn_extra.is_null() {
+            let shard = argument(call, 0).value() as i32;
+            let count = argument(call, 1).value() as i32;
+            guarded(move || generator::check_count(count.into()).map(|()| 0));
+            let context = ffi::init_MultiFuncCall(call);
+            let state =
+                ffi::MemoryContextAlloc((*context).multi_call_memory_ctx, size_of::<NextIds>())
+                    .cast::<NextIds>();
+            let key = Key::shard(shard);
+            state.write(NextIds { key, next: 0, end: -1, remaining: count.into() });
+            (*context).user_fctx = state.cast();
+        }
+        let context = (*(*call).flinfo).fn_extra.cast::<pg_sys::FuncCallContext>();
+        let state = &mut *(*context).user_fctx.cast::<NextIds>();
+        let result = &mut *(*call).resultinfo.cast::<pg_sys::ReturnSetInfo>();
+        if state.remaining == 0 {
+            ffi::end_MultiFuncCall(call, context);
+            result.isDone = pg_sys::ExprDoneCond::ExprEndResult;
+            (*call).isnull = true;
+            return Datum::from(0);
+        }
+        if state.next > state.end {
+            let (key, remaining) = (state.key, state.remaining);
+            let first = guarded(move || generator::take_many(key, remaining)).value() as i64;
+            state.next = first;
+            state.end = generator::end_of_many();
+        }
+        let id = state.next;
+        state.next += 1;
+        state.remaining -= 1;
+        generator::remember_last(id);
+        result.isDone = pg_sys::ExprDoneCond::ExprMultipleResult;
+        (*call).isnull = false;
+        Datum::from(id)
+    }
+}
+
+macro_rules! describe {
+    ($($info:ident),*) => {$(
+        /// Tells PostgreSQL that the function of that name takes arguments the new way.
+        #[unsafe(no_mangle)]
+        pub(crate) extern "C" fn $info() -> &'static pg_sys::Pg_finfo_record {
+            static RECORD: pg_sys::Pg_finfo_record = pg_sys::Pg_finfo_record { api_version: 1 };
+            &RECORD
+        }
+    )*};
+}
+
+describe!(
+    pg_finfo_shardid_next_id,
+    pg_finfo_shardid_next_id_here,
+    pg_finfo_shardid_next_id_from,
+    pg_finfo_shardid_next_ids
+);
+
+/// The `index`-th argument.
+///
+/// # Safety
+/// The call has that many arguments, and it is not null.
+#[inline(always)]
+unsafe fn argument(call: FunctionCallInfo, index: usize) -> Datum {
+    // SAFETY: the caller says so.
+    unsafe { (*(*call).args.as_ptr().add(index)).value }
+}
+
+/// Runs Rust that may fail or panic, and turns what comes out into PostgreSQL's.
+fn guarded(body: impl FnOnce() -> Result<i64, Report>) -> Datum {
+    // SAFETY: only called at the top of the functions above, with nothing left
+    // to drop. The error's texts are copied inside, where Rust may still unwind.
+    unsafe {
+        match pg_sys::panic::pgrx_extern_c_guard(|| body().map_err(Message::new)) {
+            Ok(value) => Datum::from(value),
+            Err(message) => message.raise(),
+        }
+    }
+}
+
+/// An error in PostgreSQL's own memory.
+#[derive(Clone, Copy)]
+struct Message {
+    sqlstate: i32,
+    message: *const c_char,
+    detail: *const c_char,
+    hint: *const c_char,
+}
+
+impl Message {
+    fn new(report: Report) -> Self {
+        Self {
+            sqlstate: sqlstate_number(report.sqlstate),
+            message: copy(Some(&report.message)),
+            detail: copy(report.detail.as_deref()),
+            hint: copy(report.hint.as_deref()),
+        }
+    }
+
+    /// Raises the error and leaves the function that called.
+    ///
+    /// # Safety
+    /// Outside of any guard, with nothing left to drop.
+    unsafe fn raise(self) -> ! {
+        // SAFETY: the texts outlive the error, and the formats take one each.
+        unsafe {
+            ffi::errstart(pgrx::PgLogLevel::ERROR as i32, std::ptr::null());
+            ffi::errcode(self.sqlstate);
+            ffi::errmsg(c"%s".as_ptr(), self.message);
+            if !self.detail.is_null() {
+                ffi::errdetail(c"%s".as_ptr(), self.detail);
+            }
+            if !self.hint.is_null() {
+                ffi::errhint(c"%s".as_ptr(), self.hint);
+            }
+            ffi::errfinish(c"shardid".as_ptr(), 0, c"next_id".as_ptr());
+        }
+        unreachable!("an error does not return")
+    }
+}
+
+/// A copy of a text in PostgreSQL's memory, or null.
+fn copy(text: Option<&str>) -> *const c_char {
+    // SAFETY: copies that many bytes and ends them with a zero.
+    text.map_or(std::ptr::null(), |text| unsafe {
+        pg_sys::pnstrdup(text.as_ptr().cast(), text.len() as _)
+    })
+}
+
+/// A SQLSTATE as the number PostgreSQL keeps it in (`MAKE_SQLSTATE`).
+pub(crate) fn sqlstate_number(state: &[u8; 5]) -> i32 {
+    state.iter().rev().fold(0, |sum, c| (sum << 6) + ((i32::from(*c) - i32::from(b'0')) & 0x3F))
+}

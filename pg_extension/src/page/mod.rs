@@ -1,0 +1,17 @@
+//! The sequence page, and everything else of the extension that is unsafe.
+//!
+//! What leaves this module is safe to call from a backend's only thread:
+//! [`sequence`] visits the page, [`catalog`] reads the extension's tables,
+//! [`backend`] knows what PostgreSQL knows about this session, [`entry`] holds
+//! the functions that PostgreSQL calls without pgrx in between, [`ffi`] the
+//! few of PostgreSQL's functions that are called without pgrx's guard.
+#![allow(unsafe_code)]
+
+pub(crate) mod backend;
+pub(crate) mod catalog;
+pub(crate) mod entry;
+mod ffi;
+pub(crate) mod sequence;
+
+pub(crate) use backend::{BackendLocal, reserve_settings, watch_relations};
+pub(crate) use entry::sqlstate_number;

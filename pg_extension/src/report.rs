@@ -1,0 +1,211 @@
+//! Every error a user can see: SQLSTATE, message, detail and hint, in one place.
+
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{PgLogLevel, PgSqlErrorCode};
+use shardid_ids::{ConcealError, DEFAULT_LAYOUT, IdError, LayoutError, TextError};
+
+use crate::page;
+
+/// What a user is told.
+pub(crate) struct Report {
+    /// Five characters, chosen by what a program should do about it.
+    pub(crate) sqlstate: &'static [u8; 5],
+    pub(crate) message: String,
+    pub(crate) detail: Option<String>,
+    pub(crate) hint: Option<String>,
+}
+
+impl Report {
+    fn new(sqlstate: &'static [u8; 5], message: String) -> Self {
+        Self { sqlstate, message, detail: None, hint: None }
+    }
+
+    fn detail(self, detail: impl Into<String>) -> Self {
+        Self { detail: Some(detail.into()), ..self }
+    }
+
+    fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Raises the error from a function that pgrx wraps; `SI…` states need [`page::raise`].
+    pub(crate) fn throw(self) -> ! {
+        let code = PgSqlErrorCode::from(page::sqlstate_number(self.sqlstate));
+        let mut error = ErrorReport::new(code, self.message, "shardid");
+        if let Some(detail) = self.detail {
+            error = error.set_detail(detail);
+        }
+        if let Some(hint) = self.hint {
+            error = error.set_hint(hint);
+        }
+        error.report(PgLogLevel::ERROR);
+        unreachable!("an error report does not return")
+    }
+}
+
+/// Seconds for people: three digits after the point.
+fn seconds(us: i64) -> String {
+    format!("{:.3} s", us as f64 / 1e6)
+}
+
+/// The database does not know the shard; where no layout may have it, say that instead.
+pub(crate) fn no_such_shard(shard: i32) -> Report {
+    let layout = shardid_ids::builtin(DEFAULT_LAYOUT).expect("the default layout is built in");
+    if layout.shard(shard.into()).is_err() {
+        return shard_not_in_layout(shard.into(), DEFAULT_LAYOUT, layout.shards());
+    }
+    Report::new(b"42704", format!("shard {shard} does not exist in this database"))
+        .hint(format!("SELECT create_shard({shard});"))
+}
+
+pub(crate) fn moved(shard: i32, node: &str, map_version: Option<i64>) -> Report {
+    let report =
+        Report::new(b"SI001", format!("shard {shard} lives on node \"{node}\", not on this one"));
+    let report = match map_version {
+        Some(version) => report.detail(format!("The map says so since version {version}.")),
+        None => report,
+    };
+    report.hint(format!("Connect to node \"{node}\", or read the map again: shardid map"))
+}
+
+pub(crate) fn fenced(shard: i32) -> Report {
+    Report::new(b"SI002", format!("shard {shard} is fenced: it takes no writes while it is moved"))
+        .hint("Try again in a moment; shardid moves shows the move.")
+}
+
+pub(crate) fn restored_elsewhere(shard: i32, database: &str) -> Report {
+    Report::new(
+        b"SI003",
+        format!("shard {shard} belongs to another server or database, of which this is a copy"),
+    )
+    .detail(format!(
+        "It was placed in database \"{database}\" of the server it came from, which may still hand out its ids."
+    ))
+    .hint(format!(
+        "When the other copy is gone for good: SELECT adopt_shard({shard}); or, for a whole node, shardid apply"
+    ))
+}
+
+pub(crate) fn shard_not_in_layout(shard: i64, layout: &str, shards: i64) -> Report {
+    Report::new(b"22003", format!("shard {shard} is out of range for layout \"{layout}\""))
+        .detail(format!("Its shards are 0 to {}.", shards - 1))
+        .hint("SELECT name, shards FROM shardid.layouts;")
+}
+
+pub(crate) fn no_shard_chosen(known: u64) -> Report {
+    let report = Report::new(b"55000", "next_id() does not know which shard to use".into())
+        .detail(format!("shardid.shard is not set, and this database has {known} shards."));
+    if known == 0 {
+        report.hint("SELECT create_shard(0);")
+    } else {
+        report.hint("SET shardid.shard = …; or name the shard: next_id(…)")
+    }
+}
+
+pub(crate) fn no_id_sequence(name: &str) -> Report {
+    Report::new(b"42704", format!("\"{name}\" is not an id sequence"))
+        .hint("Make one with create_id_sequence(name, shard), or a shard with create_shard(shard).")
+}
+
+pub(crate) fn no_privilege(sequence: &str) -> Report {
+    Report::new(b"42501", format!("permission denied for sequence {sequence}"))
+        .hint(format!("GRANT USAGE ON SEQUENCE {sequence} TO …;"))
+}
+
+pub(crate) fn not_permanent(sequence: &str) -> Report {
+    Report::new(b"55000", format!("sequence {sequence} is not permanent"))
+        .detail("Ids of an unlogged or temporary sequence would repeat after a crash.")
+        .hint(format!("ALTER SEQUENCE {sequence} SET LOGGED;"))
+}
+
+pub(crate) fn broken_sequence(sequence: &str) -> Report {
+    Report::new(b"XX001", format!("sequence {sequence} has a damaged page"))
+        .hint("Restore it from a backup or a standby; see pg_amcheck.")
+}
+
+/// The last id of a shard is too far ahead of the clock, and stayed so.
+pub(crate) fn too_far_ahead(
+    sequence: &str,
+    shard: i64,
+    drift_us: i64,
+    max_drift_us: i64,
+    max_wait_ms: i64,
+) -> Report {
+    Report::new(b"55000", format!("shard {shard} is {} ahead of the clock", seconds(drift_us)))
+        .detail(format!(
+            "The clock was set back, or ids of {sequence} were taken faster than its layout allows; waited {}.",
+            seconds(max_wait_ms * 1_000)
+        ))
+        .hint(format!(
+            "Set the clock right or wait; shardid.max_drift ({}) allows more drift, shardid.max_wait ({}) longer waits.",
+            seconds(max_drift_us),
+            seconds(max_wait_ms * 1_000)
+        ))
+}
+
+/// The clock jumped into a future that may be wrong.
+pub(crate) fn clock_jumped(jump_us: i64, max_jump_us: i64) -> Report {
+    Report::new(b"55000", format!("the clock has jumped forward by {}", seconds(jump_us)))
+        .detail("One id from a wrong future would put its shard ahead of the clock for good.")
+        .hint(format!(
+            "Set the clock right; if it is right now, reconnect, or allow more with shardid.max_jump ({}).",
+            seconds(max_jump_us)
+        ))
+}
+
+pub(crate) fn layout_ended(layout: &str) -> Report {
+    Report::new(b"22003", format!("layout \"{layout}\" has no ids left: its time is over")).hint(
+        "SELECT name, ends_at FROM shardid.layouts; create the shard anew on a layout that lasts.",
+    )
+}
+
+pub(crate) fn no_last_id() -> Report {
+    Report::new(b"55000", "last_id is not yet defined in this session".into())
+        .hint("Call next_id first.")
+}
+
+pub(crate) fn no_layout(name: &str) -> Report {
+    Report::new(b"42704", format!("layout \"{name}\" does not exist"))
+        .hint("SELECT name FROM shardid.layouts; create_layout(…) adds one.")
+}
+
+pub(crate) fn count_out_of_range(count: i64) -> Report {
+    Report::new(b"22003", format!("count must not be negative, but is {count}"))
+}
+
+/// An id or a time that is not of the layout it is read with.
+pub(crate) fn not_of_layout(error: IdError, layout: &str) -> Report {
+    Report::new(b"22003", format!("{error}")).detail(format!("Read with layout \"{layout}\"."))
+}
+
+pub(crate) fn bad_layout(error: &LayoutError) -> Report {
+    let report = Report::new(b"22023", error.to_string());
+    match error {
+        LayoutError::TooLarge { .. } => {
+            report.hint("ticks × shards × slots must stay within 2^63.")
+        }
+        _ => report,
+    }
+}
+
+pub(crate) fn bad_tick() -> Report {
+    Report::new(b"22023", "tick must be a fixed length of time".into())
+        .detail("Months and days have no fixed length.")
+        .hint("Use microseconds to hours: interval '1 ms'.")
+}
+
+pub(crate) fn infinite_time() -> Report {
+    Report::new(b"22008", "an infinite time has no id".into())
+}
+
+pub(crate) fn bad_text(text: &str, error: &TextError) -> Report {
+    Report::new(b"22P02", format!("\"{text}\" is not an id as text: {error}"))
+}
+
+pub(crate) fn bad_conceal(error: ConcealError) -> Report {
+    match error {
+        ConcealError::ShortKey(_) => Report::new(b"22023", error.to_string())
+            .hint("Use random bytes, as openssl rand -hex 32 gives them, and keep them as you keep a password."),
+        ConcealError::Negative(_) => Report::new(b"22003", error.to_string()),
+    }
+}
