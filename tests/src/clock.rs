@@ -5,21 +5,33 @@ use std::path::{Path, PathBuf};
 
 /// The clock that a server is started with.
 ///
-/// A steerable clock is made by libfaketime, preloaded into the server. Its
-/// offset from the machine's clock stands in a file that is read at each look
-/// at the clock, so a step is seen at once by backends that are running.
+/// A clock other than the machine's is made by libfaketime, preloaded into the
+/// server; its offset from the machine's clock stands in a file.
 ///
-/// What libfaketime 0.9.10 (Debian 12) does with these settings, as the tests
-/// in `tests/postgres/harness.rs` check: `gettimeofday` and `CLOCK_REALTIME`,
-/// in C and in Rust, show the offset; `CLOCK_MONOTONIC` is left alone, and so
-/// are sleeps, latches and timeouts.
+/// What libfaketime 0.9.10 (Debian 12) does with the settings used here:
+///
+/// - `gettimeofday`, `time`, `CLOCK_REALTIME` and its COARSE sibling show the
+///   offset, in C and in Rust. `CLOCK_MONOTONIC`, its RAW and COARSE siblings
+///   and `CLOCK_BOOTTIME` are left alone; so are sleeps and latches.
+/// - A look at the clock costs 4.4 µs with [`Clock::Steerable`] and 0.4 µs with
+///   [`Clock::AtStart`], where it costs about 0.02 µs on the machine's clock:
+///   one session cannot take more than 1,024 ids a millisecond with the first.
+/// - A signal handler that interrupts `epoll_wait` sees the machine's clock.
+///   So in a session that waits while the offset is *above zero*, timers such
+///   as `statement_timeout`, `lock_timeout` and `deadlock_timeout` do not fire.
+///   Where a test needs one, let the clock go from zero back, not from above
+///   zero to zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Clock {
     /// The machine's clock.
     #[default]
     Real,
-    /// The machine's clock plus the offset last given to `Server::set_clock`.
+    /// The machine's clock plus the offset last given to `Server::set_clock`;
+    /// running backends see a step at once.
     Steerable,
+    /// The machine's clock plus the offset that was last set when the server
+    /// started; ten times as fast.
+    AtStart,
 }
 
 impl Clock {
@@ -40,8 +52,11 @@ impl Clock {
         vec![
             ("LD_PRELOAD", library().display().to_string()),
             ("FAKETIME_TIMESTAMP_FILE", file.display().to_string()),
-            // Look at the file each time, not every ten seconds.
-            ("FAKETIME_NO_CACHE", "1".into()),
+            // Look at the file each time or once, not every ten seconds.
+            match self {
+                Self::AtStart => ("FAKETIME_CACHE_DURATION", "1000000000".into()),
+                _ => ("FAKETIME_NO_CACHE", "1".into()),
+            },
             ("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),
             // Its shared memory would belong to whoever came first.
             ("FAKETIME_DISABLE_SHM", "1".into()),

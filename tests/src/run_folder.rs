@@ -4,14 +4,14 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 struct RunFolder {
     path: PathBuf,
-    /// Closed by the kernel when we end, which is what the watchdog waits for.
-    _lifeline: ChildStdin,
+    /// Its input is closed by the kernel when we end, which is what it waits for.
+    _watchdog: Child,
 }
 
 /// Returns the folder that everything of this test program lives in.
@@ -42,7 +42,7 @@ fn make() -> RunFolder {
         .keep();
     // The signals of a terminal or of whoever kills our process group must not
     // reach the watchdog, so it gets a group of its own.
-    let mut watchdog = Command::new("sh")
+    let watchdog = Command::new("sh")
         .args(["-c", include_str!("watchdog.sh"), "watchdog"])
         .arg(&path)
         .stdin(Stdio::piped())
@@ -52,6 +52,5 @@ fn make() -> RunFolder {
         .process_group(0)
         .spawn()
         .expect("sh can be run");
-    let lifeline = watchdog.stdin.take().expect("its input is a pipe");
-    RunFolder { path, _lifeline: lifeline }
+    RunFolder { path, _watchdog: watchdog }
 }

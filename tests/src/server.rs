@@ -268,15 +268,16 @@ impl Server {
         }
     }
 
-    /// Sets how far a steerable clock is from the machine's: `-3600.0` is an
-    /// hour back. Running backends see the step at their next look.
+    /// Sets how far the server's clock is from the machine's: `-3600.0` is an
+    /// hour back. With [`Clock::Steerable`] running backends see the step at
+    /// their next look, with [`Clock::AtStart`] it counts from the next start.
     ///
     /// # Panics
     ///
-    /// Where the server was started with the machine's clock.
+    /// Where the server was made with the machine's clock.
     #[track_caller]
     pub fn set_clock(&self, offset_seconds: f64) {
-        assert_eq!(self.clock, Clock::Steerable, "{} has a clock of its own", self.name);
+        assert_ne!(self.clock, Clock::Real, "{} has the machine's clock", self.name);
         clock::set_offset(&self.folder, offset_seconds);
     }
 

@@ -33,7 +33,7 @@ for _ in $(seq 50); do
     sleep 0.1
 done
 for file in "$folder"/*/data/postmaster.pid; do
-    id=$(sed -n 7p "$file" | tr -s ' ' | cut -d' ' -f2)
+    id=$(awk 'NR == 7 { print $2 }' "$file")
     [ -z "$id" ] || ipcrm -m "$id"
 done
 rm -rf "$folder"

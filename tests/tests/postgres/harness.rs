@@ -1,6 +1,8 @@
 //! The harness does what it says, on a server without the extension.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -95,13 +97,29 @@ fn a_running_backend_sees_its_clock_step() {
     server.set_clock(86_400.5);
     let forward = clock_of(&mut client);
     assert!((86_400.5..86_410.0).contains(&(forward - before)), "{before} to {forward}");
-    // Sleeps and timeouts go by the monotonic clock, which does not step.
-    expect_error(&mut client, "SET statement_timeout = '200ms'; SELECT pg_sleep(60)", "57014");
+}
+
+#[test]
+fn a_timeout_fires_in_a_session_whose_clock_is_behind() {
+    let server = Server::builder().clock(Clock::Steerable).start();
+    let mut client = server.connect("postgres");
+    client.batch_execute("SET statement_timeout = '200ms'").expect("it is a setting");
+    server.set_clock(-3600.0);
+    expect_error(&mut client, "SELECT pg_sleep(60)", "57014");
+}
+
+#[test]
+fn a_server_comes_back_with_the_clock_it_is_started_with() {
+    let server = Server::builder().clock(Clock::AtStart).start();
+    let mut client = server.connect("postgres");
+    let before = clock_of(&mut client);
+    server.set_clock(-7200.0);
+    let still = clock_of(&mut client);
+    assert!((0.0..10.0).contains(&(still - before)), "{before} to {still}");
     server.kill9();
-    server.set_clock(-2.0);
     server.start();
     let after = clock_of(&mut server.connect("postgres"));
-    assert!((-2.0..90.0).contains(&(after - before)), "{before} to {after}");
+    assert!((-7200.0..-7100.0).contains(&(after - before)), "{before} to {after}");
 }
 
 #[test]
@@ -129,7 +147,7 @@ fn a_server_that_nobody_stops() {
     let server = Server::start_new();
     let crashed = Server::start_new();
     crashed.kill9();
-    println!("\nfolder {}", server.folder().display());
+    println!("\nfolders {} {}", server.data().display(), crashed.data().display());
     let mut client = server.connect("postgres");
     client.batch_execute("SELECT pg_sleep(600)").expect("we are killed before");
 }
@@ -137,23 +155,50 @@ fn a_server_that_nobody_stops() {
 #[test]
 fn a_killed_test_program_leaves_nothing_behind() {
     let mut program = Command::new(std::env::current_exe().expect("we are running"))
-        .args(["--ignored", "--exact", "harness::a_server_that_nobody_stops", "--nocapture"])
+        .args(["--ignored", "--exact", "harness::a_server_that_nobody_stops"])
+        .arg("--nocapture")
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .expect("it can be run");
-    let folder = BufReader::new(program.stdout.take().expect("its output is a pipe"))
+    let line = BufReader::new(program.stdout.take().expect("its output is a pipe"))
         .lines()
         .map_while(Result::ok)
-        .find_map(|line| line.strip_prefix("folder ").map(std::path::PathBuf::from))
-        .expect("it names its folder");
-    let pid_file = std::fs::read_to_string(folder.join("data/postmaster.pid")).expect("it runs");
-    let pid = pid_file.lines().next().expect("the number comes first");
+        .find_map(|line| line.strip_prefix("folders ").map(str::to_owned))
+        .expect("it names its folders");
+    let folders: Vec<&Path> = line.split(' ').map(Path::new).collect();
+    let (running, crashed) = (PidFile::read(folders[0]), PidFile::read(folders[1]));
+    assert!(running.has_process() && running.has_memory() && crashed.has_memory());
     program.kill().expect("it is our child");
     program.wait().expect("it is our child");
-    wait_until(Duration::from_secs(30), "the server to end", || {
-        !std::path::Path::new(&format!("/proc/{pid}")).exists()
-    });
-    let parent = folder.parent().expect("it has a number in the program's folder");
-    wait_until(Duration::from_secs(30), "the folder to go", || !parent.exists());
+    let top = folders[0].ancestors().nth(2).expect("it is TOP/1/data");
+    wait_until(Duration::from_secs(30), "the folder to go", || !top.exists());
+    // A process that ended is listed until its parent, which is now the
+    // system's first, has asked how.
+    wait_until(Duration::from_secs(30), "the server to end", || !running.has_process());
+    assert!(!running.has_memory(), "the running server's memory stays");
+    assert!(!crashed.has_memory(), "the crashed server's memory stays");
+}
+
+/// What a server writes down about itself in `postmaster.pid`.
+struct PidFile(Vec<String>);
+
+impl PidFile {
+    fn read(data: &Path) -> Self {
+        let text = fs::read_to_string(data.join("postmaster.pid")).expect("a server is here");
+        Self(text.lines().map(str::to_owned).collect())
+    }
+
+    fn has_process(&self) -> bool {
+        Path::new("/proc").join(&self.0[0]).exists()
+    }
+
+    /// Whether its System V memory is still there.
+    fn has_memory(&self) -> bool {
+        let id = self.0[6].split_whitespace().nth(1).expect("a key and a number");
+        fs::read_to_string("/proc/sysvipc/shm")
+            .expect("the kernel lists them")
+            .lines()
+            .any(|line| line.split_whitespace().nth(1) == Some(id))
+    }
 }
