@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use shardid_ids::{ClockBase, Layout, Refused, Shard};
 
 use crate::page::backend::{self, Transaction};
-use crate::page::sequence::{self, Flushed, Request, Visit};
+use crate::page::sequence::{self, Flushed, Place, Request, Visit};
 use crate::page::{BackendLocal, catalog};
 use crate::report::{self, Report};
 use crate::settings;
@@ -65,6 +65,8 @@ struct Generator {
     /// How many ids the block was meant to have.
     size: Cell<i64>,
     flushed: Cell<Flushed>,
+    /// Where the page is, known anew in each transaction.
+    place: Cell<Option<Place>>,
 }
 
 struct Backend {
@@ -79,8 +81,10 @@ struct Backend {
     only_shard: Cell<Option<i32>>,
     /// Counts what was forgotten, so that a read that was overtaken is read again.
     changes: Cell<u64>,
+    /// Both clocks when the library was loaded.
     clock: Cell<ClockBase>,
-    coarse_clock: Cell<ClockBase>,
+    /// Up to which time the wall clock needs no further look.
+    clock_checked_until_us: Cell<i64>,
 }
 
 const NO_CLOCK: ClockBase = ClockBase { wall_us: 0, steady_us: 0 };
@@ -93,17 +97,12 @@ static BACKEND: BackendLocal<Backend> = BackendLocal::new(Backend {
     only_shard: Cell::new(None),
     changes: Cell::new(0),
     clock: Cell::new(NO_CLOCK),
-    coarse_clock: Cell::new(NO_CLOCK),
+    clock_checked_until_us: Cell::new(i64::MIN),
 });
 
 /// Reads the clocks that later jumps are measured against.
 pub(crate) fn start() {
     BACKEND.get().clock.set(backend::clock_base());
-    BACKEND.get().coarse_clock.set(coarse_clock());
-}
-
-fn coarse_clock() -> ClockBase {
-    ClockBase { wall_us: backend::now_us(), steady_us: backend::coarse_steady_us() }
 }
 
 /// The next id of the block at hand, if that is all it takes.
@@ -115,7 +114,10 @@ pub(crate) fn hand_out(key: Key) -> Option<i64> {
 
 /// The next id of a generator.
 pub(crate) fn next_id(key: Key) -> Result<i64, Report> {
-    let generator = find(key);
+    let generator = match BACKEND.get().hot.get() {
+        Some(hot) if hot.key == key => hot,
+        _ => find(key),
+    };
     BACKEND.get().hot.set(Some(generator));
     if let Some(id) = generator.next_of_block() {
         return Ok(id);
@@ -186,6 +188,7 @@ pub(crate) fn forget(relation: Oid) {
             if generator.facts.get().is_some_and(concerned) {
                 generator.facts.set(None);
                 generator.flushed.set(Flushed::NOTHING);
+                generator.place.set(None);
                 generator.drop_block();
             }
         }
@@ -206,6 +209,7 @@ fn find(key: Key) -> &'static Generator {
             owner: Cell::new(Transaction::NONE),
             size: Cell::new(0),
             flushed: Cell::new(Flushed::NOTHING),
+            place: Cell::new(None),
         }))
     })
 }
@@ -245,8 +249,7 @@ impl Generator {
     /// Takes up to `want` ids of one tick: the first, how many, and the instant the tick ends.
     fn take(&self, want: i64) -> Result<(i64, i64, i64), Report> {
         let facts = self.ready()?;
-        refuse_jump()?;
-        let request = Request {
+        let mut request = Request {
             sequence: facts.sequence,
             layout: facts.layout,
             shard: facts.shard,
@@ -254,17 +257,23 @@ impl Generator {
             floor: self.end.get(),
             lease_ticks: facts.layout.whole_ticks(settings::lease_us()),
             max_drift_ticks: facts.layout.whole_ticks(settings::max_drift_us()),
+            clock_checked_until_us: BACKEND.get().clock_checked_until_us.get(),
             flushed: self.flushed.get(),
+            place: self.place.get(),
         };
         let name = || backend::relation_name(facts.sequence);
-        let give_up_us = backend::steady_us() + settings::max_wait_ms() * 1_000;
+        let mut give_up_us = None;
         loop {
             match sequence::visit(&request) {
-                Visit::Taken { first, count, position, flushed } => {
+                Visit::Taken { first, count, position, flushed, place } => {
                     self.flushed.set(flushed);
+                    self.place.set(Some(place));
                     return Ok((first, count, facts.layout.time_us(position.tick + 1)));
                 }
                 Visit::Refused(Refused::TooFarAhead { drift, ready_tick }) => {
+                    let give_up_us = *give_up_us.get_or_insert_with(|| {
+                        backend::steady_us() + settings::max_wait_ms() * 1_000
+                    });
                     let wait_us = facts.layout.time_us(ready_tick) - backend::now_us();
                     let left_us = give_up_us - backend::steady_us();
                     if left_us <= 0 {
@@ -283,6 +292,7 @@ impl Generator {
                 Visit::Refused(Refused::Ended) => {
                     return Err(report::layout_ended(&self.layout_name()));
                 }
+                Visit::CheckClock => request.clock_checked_until_us = check_clock()?,
                 Visit::Gone => {
                     self.facts.set(None);
                     return Err(self.unknown());
@@ -328,6 +338,7 @@ impl Generator {
             self.size.set(0);
         }
         self.owner.set(now);
+        self.place.set(None);
         self.drop_block();
         Ok(facts)
     }
@@ -392,14 +403,22 @@ fn check_state(row: &catalog::ShardRow) -> Result<(), Report> {
     Ok(())
 }
 
+/// How long one look at the steady clock is good for, in microseconds of the wall clock.
+const CLOCK_CHECK_US: i64 = 1_000_000;
+
 /// Refuses a clock that has jumped too far forward since the library was loaded.
-fn refuse_jump() -> Result<(), Report> {
-    let Some(max_us) = settings::max_jump_us() else { return Ok(()) };
+///
+/// Returns up to which time it need not be looked at again: a jump that matters
+/// leaps over that.
+fn check_clock() -> Result<i64, Report> {
     let state = BACKEND.get();
-    // The cheap clock stands still while the machine sleeps; only the dear one knows.
-    if state.coarse_clock.get().jump_us(coarse_clock()) <= max_us {
-        return Ok(());
+    let now = backend::clock_base();
+    if let Some(max_us) = settings::max_jump_us() {
+        let jump_us = state.clock.get().jump_us(now);
+        if jump_us > max_us {
+            return Err(report::clock_jumped(jump_us, max_us));
+        }
     }
-    let jump_us = state.clock.get().jump_us(backend::clock_base());
-    if jump_us <= max_us { Ok(()) } else { Err(report::clock_jumped(jump_us, max_us)) }
+    state.clock_checked_until_us.set(now.wall_us + CLOCK_CHECK_US);
+    Ok(now.wall_us + CLOCK_CHECK_US)
 }

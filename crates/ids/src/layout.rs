@@ -215,6 +215,12 @@ impl Layout {
         Ok(Parts { tick: rest / self.shards, shard: rest % self.shards, slot: id % self.slots })
     }
 
+    /// The tick of an id, without the rest; `None` for a number that is not one.
+    pub fn tick_of(&self, id: i64) -> Option<i64> {
+        let tick = id / self.per_tick();
+        (id >= 0 && tick < self.ticks).then_some(tick)
+    }
+
     /// The position on `shard` that is not above `id`, or `None` where there is none.
     ///
     /// For an id of the shard that is its own position. For a foreign number
@@ -236,8 +242,8 @@ impl Layout {
 
     /// The tick an instant (Unix microseconds) falls in; negative before the epoch.
     pub fn tick_at(&self, time_us: i64) -> i64 {
-        (i128::from(time_us) - i128::from(self.epoch_us)).div_euclid(i128::from(self.tick_us))
-            as i64
+        // Saturates only where one is in the far past and the other in the far future.
+        time_us.saturating_sub(self.epoch_us).div_euclid(self.tick_us)
     }
 
     /// The first instant of a tick, in Unix microseconds.
@@ -290,6 +296,7 @@ mod tests {
             let id = layout.id(layout.shard(shard).unwrap(), Position { tick, slot });
             prop_assert!(id >= 0);
             prop_assert_eq!(layout.decode(id), Ok(Parts { tick, shard, slot }));
+            prop_assert_eq!(layout.tick_of(id), Some(tick));
             let time = layout.time_us(tick);
             prop_assert_eq!(layout.tick_at(time), tick);
             prop_assert!(layout.id_at(time).unwrap() <= id);

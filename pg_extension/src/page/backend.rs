@@ -97,11 +97,6 @@ pub(crate) fn now_us() -> i64 {
     clock_us(libc::CLOCK_REALTIME)
 }
 
-/// A clock that nobody sets, cheap and coarse (4 ms); it stands still while the machine sleeps.
-pub(crate) fn coarse_steady_us() -> i64 {
-    clock_us(libc::CLOCK_MONOTONIC_COARSE)
-}
-
 /// The clock that nobody sets and that runs on while the machine sleeps, in microseconds.
 pub(crate) fn steady_us() -> i64 {
     clock_us(libc::CLOCK_BOOTTIME)

@@ -12,6 +12,13 @@ use pgrx::pg_sys::{
     ResourceOwner, RmgrId, XLogRecPtr,
 };
 
+/// Where a relation's file is.
+#[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+pub(super) type RelationFile = pgrx::pg_sys::RelFileNode;
+/// Where a relation's file is.
+#[cfg(any(feature = "pg16", feature = "pg17", feature = "pg18"))]
+pub(super) type RelationFile = pgrx::pg_sys::RelFileLocator;
+
 unsafe extern "C-unwind" {
     pub(super) fn GetUserId() -> Oid;
     pub(super) fn GetRedoRecPtr() -> XLogRecPtr;
@@ -20,6 +27,12 @@ unsafe extern "C-unwind" {
     pub(super) fn LockRelationOid(relation: Oid, mode: LOCKMODE);
     pub(super) fn MarkBufferDirty(buffer: Buffer);
     pub(super) fn ReadBuffer(relation: Relation, block: BlockNumber) -> Buffer;
+    pub(super) fn ReadRecentBuffer(
+        file: RelationFile,
+        fork: c_int,
+        block: BlockNumber,
+        recent: Buffer,
+    ) -> bool;
     pub(super) fn UnlockReleaseBuffer(buffer: Buffer);
     pub(super) fn XLogBeginInsert();
     pub(super) fn XLogFlush(record: XLogRecPtr);
