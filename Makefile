@@ -3,10 +3,11 @@
 #   PG_CONFIG=…   the PostgreSQL to work with (default: the installed one)
 #   ONLY=name     run only the tests with this in their name
 #   SEED=…        the seed of the random tests
+#   ARGS=…        arguments for demo, bench and soak; --help prints them
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps install demo test test-matrix bench soak lint clean
+.PHONY: help demo test install bench soak lint deps test-matrix clean
 export PG_CONFIG ONLY
 ifdef SEED
 export SHARDID_SEED := $(SEED)
@@ -15,23 +16,32 @@ endif
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 
-deps: ## install what is missing from apt; starts no server
-	@scripts/deps
+demo: deps ## two throw-away nodes, 64 shards, real rows; leaves them running
+	@scripts/demo $(ARGS)
+
+test: deps ## run every test; the last line counts them
+	@scripts/test
 
 install: deps ## build and install the extension (PG_CONFIG) and the program
 	@scripts/install
 	@cargo build --release --package shardid-migrator
 	@echo "install: the program is target/release/shardid" >&2
 
-test: deps ## run every test; the last line counts them
-	@scripts/test
+bench: deps ## print the ratios that docs/benchmarks.md explains
+	@scripts/with-server cargo run --quiet --release --package shardid-tests --bin bench -- $(ARGS)
+
+soak: deps ## crashes, clock steps and promotions at random, for as long as told
+	@scripts/with-server cargo run --quiet --package shardid-tests --bin soak -- $(ARGS)
+
+lint: deps ## check formatting and run clippy, warnings denied
+	@scripts/test lint
+
+deps: ## install what is missing from apt; starts no server
+	@scripts/deps
 
 test-matrix: ## run the server tests on PostgreSQL 17 and 18 as well
 	@scripts/deps patchelf debian-archive-keyring
 	@scripts/test-matrix
-
-lint: deps ## check formatting and run clippy, warnings denied
-	@scripts/test lint
 
 clean: ## remove everything that was built or fetched
 	@scripts/clean

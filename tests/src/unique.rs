@@ -38,8 +38,10 @@ pub fn find_duplicate<S: Display>(sessions: &[(S, Vec<i64>)]) -> Option<Duplicat
 /// With the lowest id that came twice and the sessions that got it.
 #[track_caller]
 pub fn assert_unique<S: Display>(sessions: &[(S, Vec<i64>)]) -> usize {
-    if let Some(Duplicate { id, sessions }) = find_duplicate(sessions) {
-        panic!("id {id} came twice: to {}", sessions.join(" and to "));
+    if let Some(Duplicate { id, mut sessions }) = find_duplicate(sessions) {
+        let times = sessions.len();
+        sessions.dedup();
+        panic!("id {id} came {times} times: to {}", sessions.join(" and to "));
     }
     sessions.iter().map(|(_, ids)| ids.len()).sum()
 }

@@ -1,3 +1,8 @@
 //! Tests on real PostgreSQL servers: one program, so that they share a server.
 
+mod clock;
+mod crash;
 mod harness;
+mod smoke;
+mod standby;
+mod unique;
