@@ -492,7 +492,8 @@ BEGIN
     WHILE lower OPERATOR(pg_catalog.<) until LOOP
         step := step OPERATOR(pg_catalog.+) 1;
         -- From the start each time: the 31st would otherwise creep to the 28th.
-        upper := "from" OPERATOR(pg_catalog.+) every OPERATOR(pg_catalog.*) step::double precision;
+        -- All OPERATOR() bind alike, so the product needs its parentheses.
+        upper := "from" OPERATOR(pg_catalog.+) (every OPERATOR(pg_catalog.*) step::double precision);
         part := pg_catalog.format('%I.%I', schema, pg_catalog.concat(base, '_p', pg_catalog.to_char(lower, pattern)));
         IF pg_catalog.to_regclass(part) IS NULL THEN
             EXECUTE pg_catalog.format('CREATE TABLE %s PARTITION OF %s FOR VALUES FROM (%s) TO (%s)',
