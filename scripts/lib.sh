@@ -42,6 +42,13 @@ as_owner_of() {
     if [ -w "$folder" ]; then "$@"; else as_root "$@"; fi
 }
 
+# Lets one of us at a time do what is named, until this script ends.
+lock() {
+    mkdir -p "$ROOT/target"
+    exec 9>"$ROOT/target/$1.lock"
+    flock 9
+}
+
 # The unprivileged user that servers run as when we are root, which PostgreSQL
 # refuses to be.
 server_user() {
@@ -73,7 +80,8 @@ servers_folder() {
     if [ -n "${SHARDID_SERVERS:-}" ]; then
         folder=$SHARDID_SERVERS
     elif mkdir -p "$folder" && ! servers_can_read "$folder"; then
-        folder=/var/tmp/shardid-servers-$(echo "$ROOT" | cksum | cut -d' ' -f1)
+        # Only root runs servers as somebody else, so we may write here.
+        folder=/var/cache/shardid/servers-$(echo "$ROOT" | cksum | cut -d' ' -f1)
     fi
     mkdir -p "$folder"
     echo "$folder"
