@@ -18,6 +18,6 @@ pgrx::pg_module_magic!();
 #[allow(non_snake_case)]
 extern "C-unwind" fn _PG_init() {
     settings::register();
-    page::watch_relations(generator::forget);
+    page::watch_relations();
     generator::start();
 }

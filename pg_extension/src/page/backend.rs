@@ -7,6 +7,7 @@ use pgrx::pg_sys;
 use shardid_ids::ClockBase;
 
 use super::ffi;
+use crate::generator;
 
 /// State of one backend.
 ///
@@ -143,19 +144,13 @@ pub(crate) fn reserve_settings(prefix: &'static CStr) {
     unsafe { pg_sys::MarkGUCPrefixReserved(prefix.as_ptr()) }
 }
 
-static ON_CHANGE: BackendLocal<core::cell::Cell<Option<fn(pg_sys::Oid)>>> =
-    BackendLocal::new(core::cell::Cell::new(None));
-
-/// Has `on_change` called when a relation changes (or all may have: the invalid id).
-pub(crate) fn watch_relations(on_change: fn(pg_sys::Oid)) {
+/// Has `generator::forget` called when a relation changes, or all may have.
+pub(crate) fn watch_relations() {
     unsafe extern "C-unwind" fn changed(_: pg_sys::Datum, relation: pg_sys::Oid) {
-        if let Some(on_change) = ON_CHANGE.get().get() {
-            on_change(relation);
-        }
+        generator::forget(relation);
     }
-    ON_CHANGE.get().set(Some(on_change));
     // SAFETY: called once, while the library loads; a library is never unloaded,
-    // and `on_change` neither panics nor calls PostgreSQL.
+    // and `forget` neither panics nor calls PostgreSQL.
     unsafe {
         pg_sys::CacheRegisterRelcacheCallback(Some(changed), pg_sys::Datum::from(0));
     }

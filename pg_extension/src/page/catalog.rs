@@ -120,7 +120,7 @@ fn scan(table: &CStr, key: Option<(&CStr, u32, pg_sys::Datum)>, mut each: impl F
                     &mut scan_key,
                     1,
                     pg_sys::BTEqualStrategyNumber as _,
-                    pg_sys::Oid::from(equal).into(),
+                    pg_sys::Oid::from(equal),
                     value,
                 );
                 (pg_sys::get_relname_relid(index.as_ptr(), schema), 1)
