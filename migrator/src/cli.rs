@@ -1,0 +1,294 @@
+//! The command line: every flag has its one place and its help here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use shardid_cluster::{NodeName, Shard, ShardError};
+
+/// One file declares a cluster of logical shards; this program makes it so
+///
+/// shardid spreads logical shards over PostgreSQL servers, and each server hands
+/// out unique, time-ordered 64-bit ids by itself. `shardid.toml` declares the
+/// cluster; `plan` shows what is different on the servers, and `apply` changes
+/// that and nothing else.
+///
+/// Data goes to stdout and talk to stderr. Exit codes: 0 done; 1 refused or
+/// failed, with nothing half-way; 2 the command line or the cluster file makes no
+/// sense; 3 a move is standing and wants `resume` or `abort`.
+#[derive(Debug, Parser)]
+#[command(name = "shardid", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = "Begin with `shardid init`, or `shardid dev up` for servers to play with.")]
+pub(crate) struct Cli {
+    /// Cluster file
+    ///
+    /// Without it: `shardid.toml` here, else that of `shardid dev up`.
+    #[arg(
+        long,
+        short,
+        global = true,
+        env = "SHARDID_FILE",
+        value_name = "FILE",
+        hide_env_values = true
+    )]
+    pub(crate) file: Option<PathBuf>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write a commented `shardid.toml` to begin with
+    ///
+    /// Refuses to overwrite a file. Nothing else is touched.
+    Init(Init),
+
+    /// Run throw-away servers to play with
+    Dev {
+        #[command(subcommand)]
+        command: Dev,
+    },
+
+    /// Show what `apply` would change
+    ///
+    /// Looks at every node in a read-only transaction, so that the servers
+    /// themselves forbid a change; a role that may read the tables in schema
+    /// `shardid` is enough. All nodes must answer. The exit code is 0 whether
+    /// there is something to do or not; `--json` tells.
+    Plan(Plan),
+
+    /// Make the servers what the cluster file says
+    ///
+    /// Installs or upgrades the extension and the catalogue, creates shards on
+    /// their nodes, and gives every node a copy of the map. A new cluster's
+    /// shards are spread by weight; a shard that has a place is never moved.
+    ///
+    /// Shows the plan and asks first. Only one program changes a cluster at a
+    /// time; others wait. Cut at any instant (also by `kill -9`), it leaves
+    /// nothing that the next `apply` does not finish. Run twice it changes
+    /// nothing.
+    Apply(Apply),
+
+    /// Show nodes, versions, shards, sizes and clocks
+    ///
+    /// A node that does not answer is shown as down; the exit code is then 1.
+    Status(Status),
+
+    /// Show which shard lives on which node
+    ///
+    /// Read from the catalogue, so it is right even while nodes are down.
+    Map(Map),
+
+    /// Take, read and make ids
+    Id {
+        #[command(subcommand)]
+        command: Id,
+    },
+
+    /// Print a completion script for a shell
+    ///
+    /// For example: shardid completions bash > /etc/bash_completion.d/shardid
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+
+    /// Write the man pages into a folder
+    #[command(hide = true)]
+    Man {
+        /// The folder; it is made if need be
+        folder: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Where to write it
+    #[arg(value_name = "FILE", default_value = crate::file::FILE_NAME)]
+    pub(crate) path: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Dev {
+    /// Start servers, making those that are not there yet
+    ///
+    /// The servers are real ones, of an installed PostgreSQL, and live in
+    /// `.shardid` here, with their logs in `.shardid/log` and a cluster file that
+    /// every command uses where there is no `shardid.toml`. They listen on free
+    /// ports of 127.0.0.1 (the password is in `.shardid/pgpass`) and on sockets
+    /// that only you can reach (no password). Run again it starts what is not
+    /// running and adds what is missing.
+    ///
+    /// PostgreSQL refuses to run as root: then the servers belong to user
+    /// `postgres`, or `nobody`.
+    Up(DevUp),
+    /// Stop them
+    ///
+    /// Their data stays, for the next `dev up`, unless `--delete` is given.
+    Down(DevDown),
+    /// Show them
+    Status,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DevUp {
+    /// How many PostgreSQL nodes
+    ///
+    /// More than there are adds nodes; fewer takes none away.
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) nodes: u16,
+
+    /// How many logical shards their cluster file declares
+    ///
+    /// Fixed once the servers are there; 64 where it is not said.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) shards: Option<u32>,
+
+    /// The pg_config of the PostgreSQL to use
+    ///
+    /// Without it: the one on the path, or the newest that is installed, if it
+    /// has the extension.
+    #[arg(long, env = "PG_CONFIG", value_name = "FILE")]
+    pub(crate) pg_config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DevDown {
+    /// Delete their data too, and `.shardid` with it
+    #[arg(long)]
+    pub(crate) delete: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Plan {
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) adopt: Adopt,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Adopt {
+    /// Take the database that answers for this node, though it is another than before
+    ///
+    /// For a node that was restored or upgraded to a new server. The old one
+    /// must be gone for good: two copies would hand out the same ids.
+    #[arg(long = "adopt", value_name = "NODE")]
+    pub(crate) nodes: Vec<NodeName>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Apply {
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+
+    /// Show the plan and change nothing, as `shardid plan`
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+
+    /// Longest time to wait for another program that changes the cluster
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) wait_seconds_max: u32,
+
+    #[command(flatten)]
+    pub(crate) adopt: Adopt,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Map {
+    /// How to print it
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: MapFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MapFormat {
+    /// A line per node, for people
+    Table,
+    /// Every shard with its node
+    Json,
+    /// A line per shard: shard,node
+    Csv,
+    /// The databases and sharded schemas of pgdog.toml
+    Pgdog,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Id {
+    /// Take new ids of a shard, from the node it lives on
+    ///
+    /// Prints one id a line. They are used up: the shard never hands them out
+    /// again.
+    Next(IdNext),
+    /// Tell time, shard and slot of ids
+    ///
+    /// Needs no server for the layouts that come with shardid; another layout is
+    /// asked for at the catalogue node.
+    Decode(IdDecode),
+    /// Tell the lowest id of an instant
+    ///
+    /// Rows from then on are those with `id >= ` that number. Needs no server for
+    /// the layouts that come with shardid.
+    At(IdAt),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IdNext {
+    /// Logical shard
+    #[arg(value_parser = shard)]
+    pub(crate) shard: Shard,
+
+    /// How many
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 1,
+          value_parser = clap::value_parser!(i32).range(1..=10_000_000))]
+    pub(crate) count: i32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IdDecode {
+    /// Ids, as numbers or in their 13-character text form
+    #[arg(required = true, value_name = "ID", allow_negative_numbers = true)]
+    pub(crate) ids: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) layout: LayoutArg,
+
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IdAt {
+    /// When: 2026-11-21, 2026-11-21T08:30:00Z, "2026-11-21 08:30" (your time
+    /// zone), now, or as in "2 hours ago"
+    #[arg(value_name = "TIME")]
+    pub(crate) time: String,
+
+    #[command(flatten)]
+    pub(crate) layout: LayoutArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LayoutArg {
+    /// Layout of the ids
+    ///
+    /// Without it: that of the cluster file, or `instagram` where there is none.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) layout: Option<String>,
+}
+
+fn shard(text: &str) -> Result<Shard, ShardError> {
+    // Not a number at all: let the same error name the range.
+    Shard::new(text.parse().unwrap_or(-1))
+}

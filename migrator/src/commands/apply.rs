@@ -1,0 +1,173 @@
+//! `shardid apply`: the plan, a question, the lock, the same plan again, the steps.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::future::{join_all, try_join_all};
+use shardid_cluster::{NodeName, Plan, Step};
+
+use crate::cli::Apply;
+use crate::commands::plan::{adopted, make};
+use crate::commands::print;
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::postgres::effects::Hand;
+use crate::postgres::{catalog, connect, lock, look};
+use crate::talk::{self, Progress};
+use crate::view::plan as view;
+
+pub(super) async fn run(file: Option<&Path>, args: &Apply) -> Result<(), Failure> {
+    let file = ClusterFile::load(file)?;
+    let adopt = adopted(&file, &args.adopt)?;
+    let truth = look::truth(&file, "apply").await?;
+    let shown = make(&file, &truth, &adopt)?;
+    let text = view::text(&file.declared, &truth, &shown);
+    if args.dry_run {
+        print(&text)?;
+        view::after(&shown);
+        return Ok(());
+    }
+    talk::line(text.trim_end());
+    if shown.is_empty() {
+        return Ok(());
+    }
+    talk::line("");
+    if !args.yes && !talk::ask(format_args!("Make {}?", view::changes(&shown)))? {
+        return Err(Failure::new("not confirmed: nothing was changed"));
+    }
+
+    let mut hands = hands(&file).await?;
+    let wait = Duration::from_secs(args.wait_seconds_max.into());
+    let keeper = hands.get_mut(&file.declared.catalog).expect("the file was checked");
+    lock::take(&mut keeper.connection, &file.declared.catalog, wait).await?;
+
+    // Somebody may have been here between the look and the lock.
+    let truth = look::truth(&file, "apply").await?;
+    let plan = make(&file, &truth, &adopt)?;
+    if plan != shown && !args.yes && !plan.is_empty() {
+        return Err(Failure::new("the servers have changed since the plan was shown")
+            .hint("look again with `shardid plan`"));
+    }
+    if plan.is_empty() {
+        talk::line("somebody else has just done it: nothing left to do");
+        return Ok(());
+    }
+    take_steps(&file, &plan, &mut hands).await.map_err(|failure| {
+        failure.hint("what was done stays done; `shardid apply` goes on from here")
+    })?;
+    talk::line(format_args!(
+        "done: cluster {} has map version {}",
+        file.declared.name, plan.map.version
+    ));
+    Ok(())
+}
+
+type Hands = BTreeMap<NodeName, Hand>;
+
+/// A connection to every node.
+async fn hands(file: &ClusterFile) -> Result<Hands, Failure> {
+    let connecting = file.postgres().map(|(node, address)| async move {
+        let connection = connect(node, address, "apply").await?;
+        let mut hand = Hand { node: node.clone(), connection };
+        hand.bound().await?;
+        Ok::<_, Failure>((node.clone(), hand))
+    });
+    try_join_all(connecting).await.map(|hands| hands.into_iter().collect())
+}
+
+/// The phases of an apply. Within one, nodes are worked on side by side; the
+/// next begins when all are done with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Extension,
+    Catalog,
+    Shards,
+    Forget,
+}
+
+fn phase(step: &Step) -> Phase {
+    match step {
+        Step::InstallExtension { .. } | Step::UpgradeExtension { .. } => Phase::Extension,
+        Step::MigrateCatalog { .. } | Step::WriteNode { .. } | Step::WriteMap { .. } => {
+            Phase::Catalog
+        }
+        Step::CreateShards { .. } | Step::TellNode { .. } => Phase::Shards,
+        Step::RemoveNode { .. } => Phase::Forget,
+    }
+}
+
+async fn take_steps(file: &ClusterFile, plan: &Plan, hands: &mut Hands) -> Result<(), Failure> {
+    for now in [Phase::Extension, Phase::Catalog, Phase::Shards, Phase::Forget] {
+        let steps: Vec<&Step> = plan.steps.iter().filter(|step| phase(step) == now).collect();
+        if steps.is_empty() {
+            continue;
+        }
+        let keeper = hands.get_mut(&file.declared.catalog).expect("the file was checked");
+        lock::check(&mut keeper.connection, &file.declared.catalog).await?;
+        match now {
+            Phase::Extension | Phase::Shards => side_by_side(file, plan, &steps, hands).await?,
+            Phase::Catalog | Phase::Forget => {
+                let progress = Progress::new();
+                for step in steps {
+                    take(file, plan, step, keeper, &progress).await?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Takes each node's steps in order, all nodes at once. A node that fails does
+/// not keep the others from getting as far as they can.
+async fn side_by_side(
+    file: &ClusterFile,
+    plan: &Plan,
+    steps: &[&Step],
+    hands: &mut Hands,
+) -> Result<(), Failure> {
+    let progress = Progress::new();
+    let work = hands.values_mut().map(|hand| {
+        let progress = &progress;
+        async move {
+            let node = hand.node.clone();
+            for step in steps.iter().filter(|step| step.node() == Some(&node)) {
+                take(file, plan, step, hand, progress).await?;
+            }
+            Ok(())
+        }
+    });
+    let failures = join_all(work).await.into_iter().filter_map(Result::err);
+    Failure::all(failures).map_or(Ok(()), Err)
+}
+
+async fn take(
+    file: &ClusterFile,
+    plan: &Plan,
+    step: &Step,
+    hand: &mut Hand,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let declared = &file.declared;
+    match step {
+        Step::InstallExtension { .. } => hand.create_extension().await?,
+        Step::UpgradeExtension { .. } => hand.update_extension().await?,
+        Step::MigrateCatalog { node, .. } => catalog::migrate(&mut hand.connection, node).await?,
+        Step::WriteNode { node, weight, identity, .. } => {
+            hand.write_node(node, *weight, identity).await?;
+        }
+        Step::WriteMap { map } => hand.write_map(declared, map).await?,
+        Step::CreateShards { node, shards } => {
+            let mut work = progress.begin(format!("{node}: create shards"), shards.len());
+            hand.create_shards(declared, shards, |count| work.advance(count)).await?;
+            work.end(format_args!("  {}", view::done(step)));
+            return Ok(());
+        }
+        Step::TellNode { to, shards, .. } => {
+            hand.place_shards(declared, &plan.map, *to, shards).await?;
+        }
+        Step::RemoveNode { node } => hand.remove_node(node).await?,
+    }
+    progress.line(format_args!("  {}", view::done(step)));
+    Ok(())
+}

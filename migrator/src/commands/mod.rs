@@ -1,0 +1,52 @@
+//! What each command does, in the order of a user's day.
+
+mod apply;
+mod id;
+mod init;
+mod map;
+mod plan;
+mod shell;
+mod status;
+
+use std::process::ExitCode;
+
+use crate::cli::{Cli, Command, Dev, Id};
+use crate::dev;
+use crate::failure::Failure;
+
+/// Runs a command to its exit code.
+pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    let file = cli.file.as_deref();
+    match cli.command {
+        Command::Init(args) => init::run(&args),
+        Command::Dev { command: Dev::Up(args) } => dev::up(&args).await,
+        Command::Dev { command: Dev::Down(args) } => dev::down(&args).await,
+        Command::Dev { command: Dev::Status } => dev::status().await,
+        Command::Plan(args) => plan::run(file, &args).await,
+        Command::Apply(args) => apply::run(file, &args).await,
+        Command::Status(args) => return status::run(file, &args).await,
+        Command::Map(args) => map::run(file, &args).await,
+        Command::Id { command: Id::Next(args) } => id::next(file, &args).await,
+        Command::Id { command: Id::Decode(args) } => id::decode(file, &args).await,
+        Command::Id { command: Id::At(args) } => id::at(file, &args).await,
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Man { folder } => shell::man(&folder),
+    }
+    .map(|()| ExitCode::SUCCESS)
+}
+
+/// Prints data to stdout. A reader that has gone away has seen enough.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    use std::io::{ErrorKind, Write};
+    let mut out = anstream::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        other => other.map_err(|error| Failure::new(format!("could not write to stdout: {error}"))),
+    }
+}
+
+/// Prints a value as JSON, with a line end.
+pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).expect("a JSON value has a text");
+    print(&format!("{text}\n"))
+}

@@ -1,0 +1,113 @@
+//! How a command ends when it does not succeed: message, facts, hint, exit code.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+
+/// What the exit code of a failure says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Refused, or failed with nothing half-way.
+    Failed = 1,
+    /// The command line or the cluster file makes no sense.
+    Usage = 2,
+}
+
+/// Why a command did not do what it was asked.
+///
+/// The message is in lower case, without a full stop, and names object and
+/// value; the hint is something to do, with the very command.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    reports: Vec<Report>,
+}
+
+/// One thing that stood in the way.
+#[derive(Debug, Clone)]
+struct Report {
+    message: String,
+    details: Vec<String>,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// Something that was refused or did not work.
+    pub(crate) fn new(message: impl fmt::Display) -> Self {
+        let report = Report { message: message.to_string(), details: Vec::new(), hint: None };
+        Self { exit: Exit::Failed, reports: vec![report] }
+    }
+
+    /// Something that was asked wrongly.
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self { exit: Exit::Usage, ..Self::new(message) }
+    }
+
+    /// Several failures as one; the first decides the exit code.
+    pub(crate) fn all(failures: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut failures = failures.into_iter();
+        let mut first = failures.next()?;
+        first.reports.extend(failures.flat_map(|failure| failure.reports));
+        Some(first)
+    }
+
+    /// Adds a fact.
+    pub(crate) fn detail(mut self, detail: impl fmt::Display) -> Self {
+        if let Some(report) = self.reports.last_mut() {
+            report.details.push(detail.to_string());
+        }
+        self
+    }
+
+    /// Says what to do, unless somebody closer to it has said so already.
+    pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {
+        if let Some(report) = self.reports.last_mut() {
+            report.hint.get_or_insert_with(|| hint.to_string());
+        }
+        self
+    }
+
+    /// Puts the place where it happened before the message.
+    pub(crate) fn at(mut self, place: impl fmt::Display) -> Self {
+        for report in &mut self.reports {
+            report.message = format!("{place}: {}", report.message);
+        }
+        self
+    }
+
+    /// Prints it to stderr, in colour where that is a terminal.
+    pub(crate) fn print(&self) {
+        let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+        let green = Style::new().bold().fg_color(Some(AnsiColor::Green.into()));
+        for (i, report) in self.reports.iter().enumerate() {
+            if i > 0 {
+                anstream::eprintln!();
+            }
+            anstream::eprintln!("{red}error:{red:#} {}", report.message);
+            for detail in &report.details {
+                anstream::eprintln!("  {}", detail.trim_end().replace('\n', "\n  "));
+            }
+            if let Some(hint) = &report.hint {
+                anstream::eprintln!("\n{green}hint:{green:#} {hint}");
+            }
+        }
+    }
+
+    /// What the process ends with.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.exit as u8)
+    }
+
+    /// Each message with its hint, for output as JSON.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.reports.iter().map(|report| (report.message.as_str(), report.hint.as_deref()))
+    }
+}
+
+impl From<shardid_cluster::Refusal> for Failure {
+    fn from(refusal: shardid_cluster::Refusal) -> Self {
+        let hint = refusal.hint();
+        Self::new(refusal).hint(hint)
+    }
+}

@@ -1,0 +1,277 @@
+//! The URL of a node: where its server is and how to get in.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use shardid_cluster::Engine;
+use sqlx::postgres::PgConnectOptions;
+use url::Url;
+
+use crate::file::service;
+
+/// How long a connection may take where the URL does not say.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How to reach a node. It never shows a password: not in an error, not in print.
+#[derive(Clone)]
+pub(crate) struct Address {
+    engine: Engine,
+    url: Url,
+    connect_timeout: Duration,
+}
+
+/// Why a URL is not the address of a node. Nothing of the URL is repeated, as
+/// any part of it may be a password in the wrong place.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AddressError {
+    /// A password in the file.
+    #[error("a password stands in this file")]
+    Password,
+    /// A variable that is not there.
+    #[error("environment variable {0} is not set")]
+    NotSet(String),
+    /// `${` without its end or without a name.
+    #[error("expected ${{NAME}}, with letters, digits and _ in the name")]
+    Variable,
+    /// Not a URL.
+    #[error("expected a URL like postgres://user@host/database: {0}")]
+    Form(url::ParseError),
+    /// A scheme of something else.
+    #[error("expected a URL that begins with postgres:// or mysql://")]
+    Scheme,
+    /// A number that is none.
+    #[error("connect_timeout is a number of seconds")]
+    Timeout,
+    /// The service could not be looked up.
+    #[error(transparent)]
+    Service(#[from] service::ServiceError),
+}
+
+impl AddressError {
+    pub(super) fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Password => {
+                "leave it to PGPASSFILE or ~/.pgpass, or name a variable: postgres://user:${PG1_PASSWORD}@host/database"
+            }
+            Self::NotSet(name) => return Some(format!("export {name}=… before you start shardid")),
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl Address {
+    /// Reads a URL, with `${NAME}` filled in from the environment.
+    ///
+    /// A variable between `://` and `@` is a user or password and is encoded as
+    /// that part of a URL wants it; elsewhere it is taken as it is.
+    pub(super) fn new(
+        template: &str,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, AddressError> {
+        // Whatever is a password before anything is filled in stands in the file.
+        // With placeholders for the variables it parses like the real thing.
+        let masked = fill_in(template, |_, _| Ok("1".to_owned()))?;
+        let masked_password = Url::parse(&masked).ok().and_then(|url| password_of(&url));
+        if masked_password.is_some() && !has_variable_as_password(template) {
+            return Err(AddressError::Password);
+        }
+        let text = fill_in(template, |name, in_user_info| {
+            let value = environment(name).ok_or_else(|| AddressError::NotSet(name.to_owned()))?;
+            Ok(match in_user_info {
+                true => utf8_percent_encode(&value, NON_ALPHANUMERIC).to_string(),
+                false => value,
+            })
+        })?;
+        let mut url = Url::parse(&text).map_err(AddressError::Form)?;
+        let engine = match url.scheme() {
+            "postgres" | "postgresql" => Engine::Postgres,
+            "mysql" | "mariadb" => Engine::Mysql,
+            _ => return Err(AddressError::Scheme),
+        };
+        if engine == Engine::Postgres {
+            service::fill_in(&mut url, &environment)?;
+        }
+        let connect_timeout = take_parameter(&mut url, "connect_timeout")
+            .or_else(|| environment("PGCONNECT_TIMEOUT"))
+            .map(|seconds| seconds.parse().map_err(|_| AddressError::Timeout))
+            .transpose()?;
+        let connect_timeout = match connect_timeout {
+            None | Some(0) => CONNECT_TIMEOUT,
+            Some(seconds) => Duration::from_secs(seconds),
+        };
+        Ok(Self { engine, url, connect_timeout })
+    }
+
+    /// What kind of server it is.
+    pub(crate) fn engine(&self) -> Engine {
+        self.engine
+    }
+
+    /// How long to wait for a connection.
+    pub(crate) fn connect_timeout(&self) -> Duration {
+        self.connect_timeout
+    }
+
+    /// How to connect to a PostgreSQL server.
+    pub(crate) fn postgres(&self) -> Result<PgConnectOptions, sqlx::Error> {
+        self.url.as_str().parse()
+    }
+
+    /// Where it is, for a person: host, port and database.
+    pub(crate) fn shown(&self) -> String {
+        self.place().map_or_else(
+            || self.url.host_str().unwrap_or("?").to_owned(),
+            |place| {
+                let host = match &place.socket {
+                    Some(socket) => socket.display().to_string(),
+                    None => place.host,
+                };
+                format!("{host}:{}/{}", place.port, place.database)
+            },
+        )
+    }
+
+    /// The parts that say where a PostgreSQL database is.
+    pub(crate) fn place(&self) -> Option<Place> {
+        let options = self.postgres().ok()?;
+        Some(Place {
+            host: options.get_host().to_owned(),
+            socket: options.get_socket().cloned(),
+            port: options.get_port(),
+            database: options.get_database().unwrap_or(options.get_username()).to_owned(),
+        })
+    }
+}
+
+/// Where a PostgreSQL database is.
+pub(crate) struct Place {
+    pub(crate) host: String,
+    pub(crate) socket: Option<PathBuf>,
+    pub(crate) port: u16,
+    pub(crate) database: String,
+}
+
+impl std::fmt::Debug for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+/// A password, wherever a URL can have one.
+fn password_of(url: &Url) -> Option<String> {
+    let parameter =
+        || url.query_pairs().find(|(key, _)| key == "password").map(|(_, v)| v.into_owned());
+    url.password().map(str::to_owned).or_else(parameter)
+}
+
+/// Whether the password, where there is one, is a variable and nothing else.
+fn has_variable_as_password(template: &str) -> bool {
+    let user_info = template.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
+    let in_user_info =
+        user_info.and_then(|(info, _)| info.split_once(':')).map(|(_, password)| password);
+    let in_query =
+        template.split_once("password=").map(|(_, rest)| rest.split('&').next().unwrap_or(rest));
+    [in_user_info, in_query].into_iter().flatten().all(|password| {
+        password.starts_with("${") && password.ends_with('}') && password.matches('}').count() == 1
+    })
+}
+
+/// Replaces each `${NAME}`; `value` is told whether it stands before an `@`.
+fn fill_in(
+    template: &str,
+    value: impl Fn(&str, bool) -> Result<String, AddressError>,
+) -> Result<String, AddressError> {
+    let user_info = match (template.find("://"), template.rfind('@')) {
+        (Some(from), Some(to)) => from..to,
+        _ => 0..0,
+    };
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some(start) = rest.find("${") {
+        let end = rest[start..].find('}').ok_or(AddressError::Variable)? + start;
+        let name = &rest[start + 2..end];
+        let known = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(known) {
+            return Err(AddressError::Variable);
+        }
+        let position = template.len() - rest.len() + start;
+        text.push_str(&rest[..start]);
+        text.push_str(&value(name, user_info.contains(&position))?);
+        rest = &rest[end + 1..];
+    }
+    text.push_str(rest);
+    Ok(text)
+}
+
+/// Takes a parameter that only this program understands out of a URL.
+fn take_parameter(url: &mut Url, name: &str) -> Option<String> {
+    let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+    let found = pairs.iter().find(|(key, _)| key == name)?.1.clone();
+    url.set_query(None);
+    let others = pairs.into_iter().filter(|(key, _)| key != name);
+    for (key, value) in others {
+        url.query_pairs_mut().append_pair(&key, &value);
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(name: &str) -> Option<String> {
+        match name {
+            "PASSWORD" => Some("p@ss:w/rd?".into()),
+            "HOST" => Some("10.0.0.1:5433".into()),
+            "WHOLE" => Some("postgres://u:secret@h:1/d".into()),
+            _ => None,
+        }
+    }
+
+    fn shown(template: &str) -> String {
+        Address::new(template, environment).map_or_else(|e| e.to_string(), |a| a.shown())
+    }
+
+    #[test]
+    fn variables_are_filled_in_where_they_stand() {
+        assert_eq!(shown("postgres://u:${PASSWORD}@${HOST}/d"), "10.0.0.1:5433/d");
+        let address = Address::new("postgres://u:${PASSWORD}@h/d", environment).unwrap();
+        assert_eq!(password_of(&address.url).unwrap(), "p%40ss%3Aw%2Frd%3F");
+        assert_eq!(shown("${WHOLE}"), "h:1/d");
+        assert_eq!(shown("postgres:///app?host=/run/x&port=7&user=u"), "/run/x:7/app");
+        assert_eq!(shown("postgres://${NONE}@h/d"), "environment variable NONE is not set");
+        for bad in ["postgres://${@h/d", "postgres://${}@h/d", "postgres://${A-B}@h/d"] {
+            assert!(shown(bad).starts_with("expected ${NAME}"), "{bad}");
+        }
+        assert!(shown("http://h/d").starts_with("expected a URL that begins"));
+        assert!(shown("h/d").starts_with("expected a URL like"));
+    }
+
+    #[test]
+    fn a_password_in_the_file_is_refused_and_never_shown() {
+        for bad in [
+            "postgres://u:secret@h/d",
+            "postgres://u:x${PASSWORD}@h/d",
+            "postgres://u:${PASSWORD}${PASSWORD}@h/d",
+            "postgres://h/d?password=secret",
+            "postgres://h/d?sslmode=require&password=secret&port=1",
+            "mysql://u:secret@h/d",
+        ] {
+            assert_eq!(shown(bad), "a password stands in this file", "{bad}");
+        }
+        assert_eq!(shown("postgres://h:1/d?password=${PASSWORD}"), "h:1/d");
+        let address = Address::new("${WHOLE}", environment).unwrap();
+        assert_eq!(format!("{address:?} {}", address.shown()), "h:1/d h:1/d");
+    }
+
+    #[test]
+    fn the_time_to_connect_is_bounded() {
+        let seconds =
+            |url: &str| Address::new(url, environment).map(|a| a.connect_timeout().as_secs());
+        assert_eq!(seconds("postgres://h/d").unwrap(), 5);
+        assert_eq!(seconds("postgres://h/d?connect_timeout=2&sslmode=disable").unwrap(), 2);
+        assert!(seconds("postgres://h/d?connect_timeout=x").is_err());
+    }
+}

@@ -1,0 +1,111 @@
+//! The catalogue's tables: refinery's migrations over the one driver we have.
+//!
+//! refinery takes no lock and has no dry run: whoever calls [`migrate`] holds
+//! the cluster's lock, and [`look`](super::look) tells beforehand what it will do.
+
+use refinery_core::traits::r#async::{AsyncMigrate, AsyncQuery, AsyncTransaction};
+use refinery_core::{Migration, Runner};
+use shardid_cluster::NodeName;
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection, Row};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::failure::Failure;
+use crate::postgres::{failure, sql};
+
+/// The table in which refinery keeps what was run.
+const HISTORY: &str = "shardid.catalog_history";
+
+/// All migrations, in order. Released ones never change.
+const MIGRATIONS: [(&str, &str); 6] = [
+    ("V1__catalog", sql!("catalog/V1__catalog.sql")),
+    ("V2__node", sql!("catalog/V2__node.sql")),
+    ("V3__map", sql!("catalog/V3__map.sql")),
+    ("V4__map_history", sql!("catalog/V4__map_history.sql")),
+    ("V5__move", sql!("catalog/V5__move.sql")),
+    ("V6__leftover", sql!("catalog/V6__leftover.sql")),
+];
+
+/// The migrations that this program has.
+pub(crate) fn migrations() -> Vec<Migration> {
+    let parse = |(name, sql): &(&str, &str)| {
+        Migration::unapplied(name, sql).expect("the names above are in refinery's form")
+    };
+    MIGRATIONS.iter().map(parse).collect()
+}
+
+/// The same as values that a plan can be made of.
+pub(crate) fn marks() -> Vec<shardid_cluster::Migration> {
+    let mark = |migration: Migration| shardid_cluster::Migration {
+        version: migration.version(),
+        name: migration.name().to_owned(),
+        checksum: migration.checksum(),
+    };
+    migrations().into_iter().map(mark).collect()
+}
+
+/// Makes the tables or brings them up to date, all or nothing.
+pub(crate) async fn migrate(connection: &mut PgConnection, node: &NodeName) -> Result<(), Failure> {
+    let mut transaction = connection.begin().await.map_err(|error| failure(node, &error))?;
+    let mut session = Session(&mut transaction);
+    Runner::new(&migrations())
+        .set_migration_table_name(HISTORY)
+        .run_async(&mut session)
+        .await
+        .map_err(|error| {
+            let cause = std::error::Error::source(&error)
+                .and_then(|cause| cause.downcast_ref::<sqlx::Error>());
+            match cause {
+                Some(cause) => failure(node, cause),
+                None => Failure::new(error).at(format!("node {node}")),
+            }
+        })?;
+    sqlx::query(sql!("apply/write_program.sql"))
+        .bind(env!("CARGO_PKG_VERSION"))
+        .execute(&mut *transaction)
+        .await
+        .map_err(|error| failure(node, &error))?;
+    transaction.commit().await.map_err(|error| failure(node, &error))
+}
+
+/// A session inside a transaction, as refinery wants it.
+struct Session<'s>(&'s mut PgConnection);
+
+impl AsyncTransaction for Session<'_> {
+    type Error = sqlx::Error;
+
+    async fn execute<'a, T: Iterator<Item = &'a str> + Send + 'a>(
+        &'a mut self,
+        queries: T,
+    ) -> Result<usize, sqlx::Error> {
+        let mut count = 0;
+        for query in queries {
+            // Text of our own migrations, and refinery's statements about them.
+            sqlx::raw_sql(AssertSqlSafe(query)).execute(&mut *self.0).await?;
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+impl AsyncQuery<Vec<Migration>> for Session<'_> {
+    async fn query<'a>(&'a mut self, query: &'a str) -> Result<Vec<Migration>, sqlx::Error> {
+        let rows = sqlx::query(AssertSqlSafe(query)).fetch_all(&mut *self.0).await?;
+        rows.iter()
+            .map(|row| {
+                let decode = |error| sqlx::Error::Decode(Box::new(error));
+                let applied: String = row.try_get("applied_on")?;
+                let checksum: String = row.try_get("checksum")?;
+                Ok(Migration::applied(
+                    row.try_get("version")?,
+                    row.try_get("name")?,
+                    OffsetDateTime::parse(&applied, &Rfc3339).map_err(decode)?,
+                    checksum.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+                ))
+            })
+            .collect()
+    }
+}
+
+impl AsyncMigrate for Session<'_> {}

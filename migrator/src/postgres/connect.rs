@@ -1,0 +1,51 @@
+//! Getting into a node's database.
+
+use nix::unistd::{User, gethostname, getuid};
+use shardid_cluster::NodeName;
+use sqlx::ConnectOptions;
+use sqlx::postgres::PgConnection;
+
+use crate::failure::Failure;
+use crate::file::Address;
+use crate::postgres::failure;
+
+/// Connects to a node, within the time that its URL allows.
+///
+/// `task` is what `pg_stat_activity` says about the session, beside who runs it.
+pub(crate) async fn connect(
+    node: &NodeName,
+    address: &Address,
+    task: &str,
+) -> Result<PgConnection, Failure> {
+    let shown = address.shown();
+    let options = address.postgres().map_err(|error| match error {
+        sqlx::Error::Configuration(cause) => {
+            Failure::usage(format!("node {node}: its url cannot be used: {cause}"))
+        }
+        other => Failure::usage(format!("node {node}: its url cannot be used: {other}")),
+    })?;
+    let options = options
+        .application_name(&format!("shardid {task} by {}", who()))
+        .disable_statement_logging();
+    let limit = address.connect_timeout();
+    let unreachable = |why: String| {
+        Failure::new(format!("could not reach node {node} at {shown}: {why}"))
+            .hint("is the server running, and may this machine and role connect? `shardid status` shows all nodes")
+    };
+    match tokio::time::timeout(limit, options.connect()).await {
+        Err(_) => Err(unreachable(format!("no answer within {} s", limit.as_secs()))),
+        Ok(Ok(connection)) => Ok(connection),
+        Ok(Err(sqlx::Error::Io(cause))) => Err(unreachable(cause.to_string())),
+        Ok(Err(error @ sqlx::Error::Database(_))) => Err(failure(node, &error)
+            .hint(format!("look at `url` of node {node}, and at pg_hba.conf of its server"))),
+        Ok(Err(error)) => Err(unreachable(error.to_string())),
+    }
+}
+
+/// User and machine that run this program.
+pub(crate) fn who() -> String {
+    let user =
+        User::from_uid(getuid()).ok().flatten().map_or_else(|| getuid().to_string(), |u| u.name);
+    let host = gethostname().ok().and_then(|host| host.into_string().ok());
+    format!("{user}@{}", host.unwrap_or_else(|| "localhost".into()))
+}

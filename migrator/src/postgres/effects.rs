@@ -1,0 +1,175 @@
+//! The effects of a plan's steps, each of which may be cut and run again.
+
+use shardid_cluster::{Declared, MapVersion, NodeName, ShardMap, ShardSet};
+use sqlx::Connection;
+use sqlx::postgres::PgConnection;
+
+use crate::failure::Failure;
+use crate::postgres::{failure, sql, who};
+
+/// How many shards are created in one transaction: each takes a handful of
+/// locks, and a server of default size has room for some 6,400.
+pub(crate) const SHARDS_PER_TRANSACTION: u32 = 64;
+
+/// How long a statement that changes something waits for others.
+const LOCK_TIMEOUT: &str = "30s";
+
+/// A connection to a node that is to be changed.
+pub(crate) struct Hand {
+    pub(crate) node: NodeName,
+    pub(crate) connection: PgConnection,
+}
+
+impl Hand {
+    /// Bounds the time that changes wait for others.
+    pub(crate) async fn bound(&mut self) -> Result<(), Failure> {
+        self.run(sqlx::query(sql!("lock/timeout.sql")).bind(LOCK_TIMEOUT)).await
+    }
+
+    /// `CREATE EXTENSION`, unless somebody was quicker.
+    pub(crate) async fn create_extension(&mut self) -> Result<(), Failure> {
+        self.run(sqlx::query(sql!("apply/create_extension.sql"))).await
+    }
+
+    /// `ALTER EXTENSION UPDATE`.
+    pub(crate) async fn update_extension(&mut self) -> Result<(), Failure> {
+        self.run(sqlx::query(sql!("apply/update_extension.sql"))).await
+    }
+
+    /// Writes a node into the catalogue.
+    pub(crate) async fn write_node(
+        &mut self,
+        node: &NodeName,
+        weight: u32,
+        identity: &shardid_cluster::Identity,
+    ) -> Result<(), Failure> {
+        let query = sqlx::query(sql!("apply/write_node.sql"))
+            .bind(node.as_str())
+            .bind(i32::try_from(weight).expect("weights are at most a million"))
+            .bind(identity.system_identifier)
+            .bind(identity.database.as_str())
+            .bind(who());
+        self.run(query).await
+    }
+
+    /// Forgets a node.
+    pub(crate) async fn remove_node(&mut self, node: &NodeName) -> Result<(), Failure> {
+        self.run(sqlx::query(sql!("apply/remove_node.sql")).bind(node.as_str())).await
+    }
+
+    /// Writes cluster, map and history, and tells those who listen: all or nothing.
+    pub(crate) async fn write_map(
+        &mut self,
+        declared: &Declared,
+        map: &ShardMap,
+    ) -> Result<(), Failure> {
+        let node = self.node.clone();
+        let said = |error: sqlx::Error| failure(&node, &error);
+        let version = map.version.0;
+        let mut transaction = self.connection.begin().await.map_err(said)?;
+        let written: Option<i64> = sqlx::query_scalar(sql!("apply/write_cluster.sql"))
+            .bind(declared.name.as_str())
+            .bind(declared.layout.as_str())
+            .bind(i32::try_from(declared.shards.get()).map_err(|_| {
+                Failure::new(format!(
+                    "{} shards are more than the catalogue can hold",
+                    declared.shards
+                ))
+            })?)
+            .bind(version)
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(said)?;
+        if written.is_none() {
+            return Err(Failure::new(format!(
+                "the map was changed by somebody else while version {version} was being written"
+            ))
+            .hint("look again with `shardid plan`"));
+        }
+        for (home, shards) in map.nodes() {
+            sqlx::query(sql!("apply/write_map.sql"))
+                .bind(home.as_str())
+                .bind(shards.to_sql())
+                .bind(version)
+                .execute(&mut *transaction)
+                .await
+                .map_err(said)?;
+        }
+        let homes: Vec<String> =
+            map.nodes().map(|(home, shards)| format!("{home} {}", shards.len())).collect();
+        sqlx::query(sql!("apply/write_history.sql"))
+            .bind(version)
+            .bind(who())
+            .bind(format!("spread {} shards: {}", declared.shards, homes.join(", ")))
+            .execute(&mut *transaction)
+            .await
+            .map_err(said)?;
+        sqlx::query(sql!("apply/notify.sql"))
+            .bind(version)
+            .execute(&mut *transaction)
+            .await
+            .map_err(said)?;
+        transaction.commit().await.map_err(said)
+    }
+
+    /// Creates shards in batches; `done` hears of each batch.
+    pub(crate) async fn create_shards(
+        &mut self,
+        declared: &Declared,
+        shards: &ShardSet,
+        mut done: impl FnMut(u32),
+    ) -> Result<(), Failure> {
+        self.use_extension().await?;
+        let mut left = shards.clone();
+        while !left.is_empty() {
+            let batch = left.take_lowest(SHARDS_PER_TRANSACTION);
+            let query = sqlx::query(sql!("apply/create_shards.sql"))
+                .bind(batch.to_sql())
+                .bind(declared.layout.as_str());
+            self.run(query).await?;
+            done(batch.len());
+        }
+        Ok(())
+    }
+
+    /// Gives the node its copy of the map, as far as it differs.
+    pub(crate) async fn place_shards(
+        &mut self,
+        declared: &Declared,
+        map: &ShardMap,
+        version: MapVersion,
+        shards: &ShardSet,
+    ) -> Result<(), Failure> {
+        let mut placed = Vec::new();
+        let mut homes = Vec::new();
+        for (home, set) in map.nodes() {
+            for shard in set.and(shards).iter() {
+                placed.push(shard.as_sql());
+                homes.push(home.as_str().to_owned());
+            }
+        }
+        let node = self.node.as_str().to_owned();
+        let query = sqlx::query(sql!("apply/place_shards.sql"))
+            .bind(declared.name.as_str())
+            .bind(node)
+            .bind(declared.layout.as_str())
+            .bind(i32::try_from(declared.shards.get()).expect("checked when the map was written"))
+            .bind(version.0)
+            .bind(placed)
+            .bind(homes);
+        self.run(query).await
+    }
+
+    /// Lets functions be found in the schema that CREATE EXTENSION chose.
+    async fn use_extension(&mut self) -> Result<(), Failure> {
+        self.run(sqlx::query(sql!("apply/use_extension.sql"))).await
+    }
+
+    async fn run<'q>(
+        &mut self,
+        query: sqlx::query::Query<'q, sqlx::Postgres, sqlx::postgres::PgArguments>,
+    ) -> Result<(), Failure> {
+        let done = query.execute(&mut self.connection).await;
+        done.map(|_| ()).map_err(|error| failure(&self.node, &error))
+    }
+}

@@ -1,0 +1,42 @@
+//! What a server says, as a person needs it.
+
+use shardid_cluster::NodeName;
+use sqlx::postgres::PgDatabaseError;
+
+use crate::failure::Failure;
+
+/// An error of a node's server, with the server's own detail and hint.
+pub(crate) fn failure(node: &NodeName, error: &sqlx::Error) -> Failure {
+    let place = format!("node {node}");
+    let Some(said) = database_error(error) else {
+        return match error {
+            sqlx::Error::Io(cause) => Failure::new(format!("lost the connection: {cause}")),
+            other => Failure::new(other),
+        }
+        .at(place);
+    };
+    let mut failure = Failure::new(said.message()).at(place);
+    if let Some(detail) = said.detail() {
+        failure = failure.detail(detail);
+    }
+    match (said.hint(), said.code()) {
+        (Some(hint), _) => failure.hint(hint),
+        (None, "42501") => {
+            failure.hint("connect as the role that owns the database, or see docs/privileges.md")
+        }
+        (None, "57014") => failure.hint("the server is busy: try again later"),
+        (None, "55P03") => {
+            failure.hint("somebody holds a lock for long: look at pg_stat_activity, then try again")
+        }
+        (None, _) => failure,
+    }
+}
+
+/// Whether a server refused with this SQLSTATE.
+pub(crate) fn is_sqlstate(error: &sqlx::Error, code: &str) -> bool {
+    database_error(error).is_some_and(|said| said.code() == code)
+}
+
+fn database_error(error: &sqlx::Error) -> Option<&PgDatabaseError> {
+    error.as_database_error()?.try_downcast_ref()
+}

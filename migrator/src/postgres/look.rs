@@ -1,0 +1,287 @@
+//! Looking at servers, in transactions that cannot change anything.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use semver::Version;
+use shardid_cluster::{
+    CatalogCluster, CatalogNode, CatalogTruth, Declared, Extension, Identity, MapVersion,
+    Membership, Migration, NodeName, NodeTruth, Shard, ShardMap, ShardSet, Truth,
+};
+use shardid_ids::{Layout, LayoutError};
+use sqlx::postgres::PgConnection;
+use sqlx::{Connection, FromRow};
+
+use crate::failure::Failure;
+use crate::file::{Address, ClusterFile};
+use crate::postgres::{catalog, connect, failure, sql};
+
+/// Looks at all PostgreSQL nodes of a cluster file at once.
+///
+/// Fails when any of them does: a plan needs the whole truth.
+pub(crate) async fn truth(file: &ClusterFile, task: &str) -> Result<Truth, Failure> {
+    let looks = file.postgres().map(|(node, address)| look_at(&file.declared, node, address, task));
+    let mut truth = Truth::default();
+    let mut failures = Vec::new();
+    for ((node, _), seen) in file.postgres().zip(join_all(looks).await) {
+        match seen {
+            Ok(seen) => {
+                truth.nodes.insert(node.clone(), seen.truth);
+                if let Some(catalog) = seen.catalog {
+                    truth.catalog = catalog;
+                }
+            }
+            Err(failure) => failures.push(failure),
+        }
+    }
+    Failure::all(failures).map_or(Ok(truth), Err)
+}
+
+/// What was seen on one node.
+pub(crate) struct Seen {
+    /// The server's version, as it says it.
+    pub(crate) server_version: String,
+    /// The node.
+    pub(crate) truth: NodeTruth,
+    /// The catalogue, where this is the node that keeps it.
+    pub(crate) catalog: Option<CatalogTruth>,
+}
+
+async fn look_at(
+    declared: &Declared,
+    node: &NodeName,
+    address: &Address,
+    task: &str,
+) -> Result<Seen, Failure> {
+    let mut connection = connect(node, address, task).await?;
+    let seen = look(&mut connection, declared, node).await?;
+    // The server notices a closed connection by itself; nothing hangs on it.
+    let _ = connection.close().await;
+    Ok(seen)
+}
+
+/// Looks at one node through a connection that is there already.
+pub(crate) async fn look(
+    connection: &mut PgConnection,
+    declared: &Declared,
+    node: &NodeName,
+) -> Result<Seen, Failure> {
+    let mut transaction = connection
+        .begin_with(sql!("look/begin.sql"))
+        .await
+        .map_err(|error| failure(node, &error))?;
+    let seen = look_inside(&mut transaction, declared, node).await?;
+    transaction.rollback().await.map_err(|error| failure(node, &error))?;
+    Ok(seen)
+}
+
+#[derive(FromRow)]
+struct ServerRow {
+    server_version: String,
+    database: String,
+    system_identifier: i64,
+    standby: bool,
+    available: Option<String>,
+    installed: Option<String>,
+    has_shards: bool,
+    has_history: bool,
+    has_catalog: bool,
+}
+
+/// A layout as a server has it.
+#[derive(FromRow)]
+pub(crate) struct LayoutRow {
+    epoch_us: i64,
+    tick_us: i64,
+    ticks: i64,
+    shards: i64,
+    slots: i64,
+}
+
+impl LayoutRow {
+    /// Checks that it is one.
+    pub(crate) fn layout(self) -> Result<Layout, LayoutError> {
+        Layout::new(self.epoch_us, self.tick_us, Some(self.ticks), self.shards, self.slots)
+    }
+}
+
+#[derive(FromRow)]
+struct CatalogRow {
+    cluster: Option<String>,
+    layout: Option<String>,
+    shards: Option<i64>,
+    map_version: i64,
+    program: String,
+}
+
+#[derive(FromRow)]
+struct ShardsRow {
+    state: String,
+    home: Option<String>,
+    same_layout: bool,
+    stamped: bool,
+    shards: Vec<i32>,
+}
+
+async fn look_inside(
+    connection: &mut PgConnection,
+    declared: &Declared,
+    node: &NodeName,
+) -> Result<Seen, Failure> {
+    let said = |error: sqlx::Error| failure(node, &error);
+    let odd = |what: String| Failure::new(what).at(format!("node {node}"));
+    sqlx::query(sql!("look/limits.sql")).execute(&mut *connection).await.map_err(said)?;
+    let server: ServerRow =
+        sqlx::query_as(sql!("look/server.sql")).fetch_one(&mut *connection).await.map_err(said)?;
+    let version = |text: Option<String>| {
+        text.map(|text| {
+            text.parse::<Version>()
+                .map_err(|_| odd(format!("the extension has the odd version {text}")))
+        })
+        .transpose()
+    };
+    let mut truth = NodeTruth {
+        identity: Identity {
+            system_identifier: server.system_identifier,
+            database: server.database,
+        },
+        standby: server.standby,
+        extension: Extension {
+            available: version(server.available)?,
+            installed: version(server.installed)?,
+        },
+        layout: None,
+        member: None,
+        open: ShardSet::new(),
+        fenced: ShardSet::new(),
+        dropped: ShardSet::new(),
+        moved: BTreeMap::new(),
+        unstamped: ShardSet::new(),
+        other_layout: ShardSet::new(),
+    };
+    if server.has_shards {
+        let row: Option<LayoutRow> = sqlx::query_as(sql!("look/layout.sql"))
+            .bind(declared.layout.as_str())
+            .fetch_optional(&mut *connection)
+            .await
+            .map_err(said)?;
+        truth.layout = row
+            .map(LayoutRow::layout)
+            .transpose()
+            .map_err(|error| odd(format!("layout {} makes no sense: {error}", declared.layout)))?;
+        let member: Option<(String, String, i64)> = sqlx::query_as(sql!("look/member.sql"))
+            .fetch_optional(&mut *connection)
+            .await
+            .map_err(said)?;
+        truth.member = member.map(|(cluster, node, version)| Membership {
+            cluster,
+            node,
+            map_version: MapVersion(version),
+        });
+        let rows: Vec<ShardsRow> = sqlx::query_as(sql!("look/shards.sql"))
+            .bind(declared.name.as_str())
+            .bind(node.as_str())
+            .bind(declared.layout.as_str())
+            .fetch_all(&mut *connection)
+            .await
+            .map_err(said)?;
+        for row in rows {
+            sort_in(&mut truth, row).map_err(odd)?;
+        }
+    }
+    let catalog = match *node == declared.catalog {
+        true if server.has_history => {
+            Some(look_at_catalog(connection, node, server.has_catalog).await?)
+        }
+        true => Some(CatalogTruth::default()),
+        false => None,
+    };
+    Ok(Seen { server_version: server.server_version, truth, catalog })
+}
+
+/// Adds what a node says about some shards.
+fn sort_in(truth: &mut NodeTruth, row: ShardsRow) -> Result<(), String> {
+    let shards = shard_set(row.shards)?;
+    match row.state.as_str() {
+        "open" => truth.open = truth.open.or(&shards),
+        "fenced" => truth.fenced = truth.fenced.or(&shards),
+        "dropped" => truth.dropped = truth.dropped.or(&shards),
+        "moved" => {
+            let home = truth.moved.entry(row.home.unwrap_or_default()).or_default();
+            *home = home.or(&shards);
+        }
+        other => return Err(format!("shards {shards} are in the odd state {other}")),
+    }
+    if matches!(row.state.as_str(), "open" | "fenced") {
+        if !row.stamped {
+            truth.unstamped = truth.unstamped.or(&shards);
+        }
+        if !row.same_layout {
+            truth.other_layout = truth.other_layout.or(&shards);
+        }
+    }
+    Ok(())
+}
+
+fn shard_set(numbers: Vec<i32>) -> Result<ShardSet, String> {
+    let shards: Result<ShardSet, _> = numbers.into_iter().map(Shard::try_from).collect();
+    shards.map_err(|error| error.to_string())
+}
+
+/// Looks at the catalogue's tables; `whole` tells whether they are all there.
+async fn look_at_catalog(
+    connection: &mut PgConnection,
+    node: &NodeName,
+    whole: bool,
+) -> Result<CatalogTruth, Failure> {
+    let said = |error: sqlx::Error| failure(node, &error);
+    let odd = |what: String| Failure::new(what).at(format!("the catalogue on {node}"));
+    let mut truth = CatalogTruth::default();
+    let run: Vec<(i32, String, String)> = sqlx::query_as(sql!("look/migrations.sql"))
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(said)?;
+    for (version, name, checksum) in run {
+        let checksum =
+            checksum.parse().map_err(|_| odd(format!("migration {version} has no checksum")))?;
+        truth.migrations.push(Migration { version, name, checksum });
+    }
+    // These columns are there in every version to come, so that an older program
+    // can say what it needs.
+    let row: Option<CatalogRow> = sqlx::query_as(sql!("look/catalog.sql"))
+        .fetch_optional(&mut *connection)
+        .await
+        .map_err(said)?;
+    let Some(row) = row else { return Ok(truth) };
+    truth.program = row.program.parse().ok();
+    if let (Some(name), Some(layout), Some(shards)) = (row.cluster, row.layout, row.shards) {
+        truth.cluster = Some(CatalogCluster { name, layout, shards });
+    }
+    truth.map = ShardMap::new(MapVersion(row.map_version));
+    // What a later program has made of the other tables is not for us to read.
+    let known = catalog::marks();
+    if !whole || !truth.migrations.iter().all(|run| known.contains(run)) {
+        return Ok(truth);
+    }
+    let nodes: Vec<(String, i32, i64, String)> =
+        sqlx::query_as(sql!("look/nodes.sql")).fetch_all(&mut *connection).await.map_err(said)?;
+    for (name, weight, system_identifier, database) in nodes {
+        let name = NodeName::new(&name).map_err(|error| odd(format!("node {name:?}: {error}")))?;
+        let weight =
+            u32::try_from(weight).map_err(|_| odd(format!("node {name} has weight {weight}")))?;
+        let identity = Identity { system_identifier, database };
+        truth.nodes.insert(name, CatalogNode { weight, identity });
+    }
+    let map: Vec<(String, Vec<i32>)> =
+        sqlx::query_as(sql!("look/map.sql")).fetch_all(&mut *connection).await.map_err(said)?;
+    for (name, shards) in map {
+        let name = NodeName::new(&name).map_err(|error| odd(format!("node {name:?}: {error}")))?;
+        truth.map.place(&name, &shard_set(shards).map_err(odd)?);
+    }
+    let moving: Vec<i32> = sqlx::query_scalar(sql!("look/moving.sql"))
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(said)?;
+    truth.moving = shard_set(moving).map_err(odd)?;
+    Ok(truth)
+}

@@ -1,0 +1,21 @@
+//! The rim towards PostgreSQL: connections, what is there, and changes to it.
+
+pub(crate) mod catalog;
+mod connect;
+pub(crate) mod effects;
+mod error;
+pub(crate) mod ids;
+pub(crate) mod lock;
+pub(crate) mod look;
+pub(crate) mod statistics;
+
+pub(crate) use connect::{connect, who};
+pub(crate) use error::{failure, is_sqlstate};
+
+/// One statement from a file under `sql/postgres`.
+macro_rules! sql {
+    ($path:literal) => {
+        include_str!(concat!("../../../sql/postgres/", $path))
+    };
+}
+pub(crate) use sql;

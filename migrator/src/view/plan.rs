@@ -1,0 +1,195 @@
+//! A plan as a person would want to review it, and as JSON.
+
+use serde_json::{Value, json};
+use shardid_cluster::{Declared, NodeChange, Plan, ShardSet, Step, Truth};
+
+use crate::failure::Failure;
+use crate::talk;
+use crate::view::{counted, ranges};
+
+/// The plan, under a line about the cluster.
+pub(crate) fn text(declared: &Declared, truth: &Truth, plan: &Plan) -> String {
+    let versions = match truth.catalog.map.version == plan.map.version {
+        true => format!("map version {}", plan.map.version),
+        false => format!("map version {} -> {}", truth.catalog.map.version, plan.map.version),
+    };
+    let mut text = format!(
+        "cluster {}: {}, layout {}, {versions}\n",
+        declared.name,
+        counted(declared.shards.get(), "shard"),
+        declared.layout
+    );
+    let mut room = "";
+    for step in &plan.steps {
+        if room_of(step) != room {
+            room = room_of(step);
+            text.push_str(&format!("\n{room}\n"));
+        }
+        for line in lines(step) {
+            text.push_str(&format!("  {line}\n"));
+        }
+    }
+    if plan.is_empty() {
+        text.push_str("nothing to do: the servers are as the cluster file says\n");
+    }
+    for note in &plan.notes {
+        text.push_str(&format!("\nnote: {note}\n"));
+    }
+    text
+}
+
+/// What to do with a plan that was shown.
+pub(crate) fn after(plan: &Plan) {
+    if !plan.is_empty() {
+        talk::line(format_args!("\nMake {} with `shardid apply`.", changes(plan)));
+    }
+}
+
+/// `1 change`, `10 changes`.
+pub(crate) fn changes(plan: &Plan) -> String {
+    counted(plan.steps.len() as u64, "change")
+}
+
+/// The heading that a step stands under.
+fn room_of(step: &Step) -> &'static str {
+    match step {
+        Step::InstallExtension { .. } | Step::UpgradeExtension { .. } => "extension",
+        Step::MigrateCatalog { .. } | Step::WriteNode { .. } | Step::RemoveNode { .. } => {
+            "catalogue"
+        }
+        Step::WriteMap { .. } => "map",
+        Step::CreateShards { .. } | Step::TellNode { .. } => "shards",
+    }
+}
+
+fn lines(step: &Step) -> Vec<String> {
+    match step {
+        Step::InstallExtension { node, version } => {
+            vec![format!("+ {node}: install shardid {version}")]
+        }
+        Step::UpgradeExtension { node, from, to } => {
+            vec![format!("~ {node}: upgrade shardid {from} -> {to}")]
+        }
+        Step::MigrateCatalog { node, from: 0, to } => {
+            vec![format!("+ {node}: make the tables (migrations 1 to {to})")]
+        }
+        Step::MigrateCatalog { node, from, to } => {
+            vec![format!("~ {node}: bring the tables up to date (migrations {} to {to})", from + 1)]
+        }
+        Step::WriteNode { node, weight, identity, change } => vec![match change {
+            NodeChange::Add => format!("+ {node}: join with weight {weight}"),
+            NodeChange::Weight(before) => format!("~ {node}: weight {before} -> {weight}"),
+            NodeChange::Adopt(before) => format!(
+                "~ {node}: adopt {} on system {} in place of {} on system {}",
+                identity.database,
+                identity.system_identifier,
+                before.database,
+                before.system_identifier
+            ),
+        }],
+        Step::WriteMap { map } => {
+            map.nodes().map(|(node, shards)| format!("+ {node}: {}", shards_of(shards))).collect()
+        }
+        Step::CreateShards { node, shards } => {
+            vec![format!("+ {node}: create {}", shards_of(shards))]
+        }
+        Step::TellNode { node, from, to, .. } if from.0 == 0 => {
+            vec![format!("+ {node}: copy of the map, version {to}")]
+        }
+        Step::TellNode { node, from, to, shards } if from == to => {
+            vec![format!("~ {node}: copy of the map, {}", shards_of(shards))]
+        }
+        Step::TellNode { node, from, to, .. } => {
+            vec![format!("~ {node}: copy of the map, version {from} -> {to}")]
+        }
+        Step::RemoveNode { node } => vec![format!("- {node}: forget")],
+    }
+}
+
+fn shards_of(shards: &ShardSet) -> String {
+    format!("{}: {}", counted(shards.len(), "shard"), ranges(shards))
+}
+
+/// What is said once a step is done.
+pub(crate) fn done(step: &Step) -> String {
+    match step {
+        Step::InstallExtension { node, version } => format!("{node}: installed shardid {version}"),
+        Step::UpgradeExtension { node, to, .. } => format!("{node}: upgraded shardid to {to}"),
+        Step::MigrateCatalog { node, to, .. } => format!("{node}: catalogue is at migration {to}"),
+        Step::WriteNode { node, change: NodeChange::Add, .. } => format!("{node}: joined"),
+        Step::WriteNode { node, change: NodeChange::Weight(_), weight, .. } => {
+            format!("{node}: has weight {weight}")
+        }
+        Step::WriteNode { node, change: NodeChange::Adopt(_), .. } => format!("{node}: adopted"),
+        Step::WriteMap { map } => format!("map: wrote version {}", map.version),
+        Step::CreateShards { node, shards } => {
+            format!("{node}: created {}", counted(shards.len(), "shard"))
+        }
+        Step::TellNode { node, to, .. } => format!("{node}: has map version {to}"),
+        Step::RemoveNode { node } => format!("{node}: forgotten"),
+    }
+}
+
+/// The plan for programs.
+pub(crate) fn json(declared: &Declared, truth: &Truth, plan: &Plan) -> Value {
+    json!({
+        "cluster": declared.name.as_str(),
+        "layout": declared.layout.as_str(),
+        "shards": declared.shards.get(),
+        "map_version": { "from": truth.catalog.map.version.0, "to": plan.map.version.0 },
+        "steps": plan.steps.iter().map(step_json).collect::<Vec<_>>(),
+        "notes": plan.notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "refused": [],
+    })
+}
+
+/// The reasons why there is no plan, for programs.
+pub(crate) fn refused_json(declared: &Declared, refused: &Failure) -> Value {
+    let reasons =
+        refused.messages().map(|(message, hint)| json!({"message": message, "hint": hint}));
+    json!({
+        "cluster": declared.name.as_str(),
+        "layout": declared.layout.as_str(),
+        "shards": declared.shards.get(),
+        "steps": null,
+        "refused": reasons.collect::<Vec<_>>(),
+    })
+}
+
+fn step_json(step: &Step) -> Value {
+    let count = |shards: &ShardSet| json!(shards.len());
+    match step {
+        Step::InstallExtension { node, version } => {
+            json!({"do": "install_extension", "node": node.as_str(), "version": version.to_string()})
+        }
+        Step::UpgradeExtension { node, from, to } => json!({
+            "do": "upgrade_extension", "node": node.as_str(), "from": from.to_string(), "to": to.to_string(),
+        }),
+        Step::MigrateCatalog { node, from, to } => {
+            json!({"do": "migrate_catalog", "node": node.as_str(), "from": from, "to": to})
+        }
+        Step::WriteNode { node, weight, change, .. } => {
+            let change = match change {
+                NodeChange::Add => "add",
+                NodeChange::Weight(_) => "weight",
+                NodeChange::Adopt(_) => "adopt",
+            };
+            json!({"do": "write_node", "node": node.as_str(), "weight": weight, "change": change})
+        }
+        Step::WriteMap { map } => {
+            let places: serde_json::Map<String, Value> = map
+                .nodes()
+                .map(|(node, shards)| (node.to_string(), json!(shards.to_string())))
+                .collect();
+            json!({"do": "write_map", "version": map.version.0, "nodes": places})
+        }
+        Step::CreateShards { node, shards } => json!({
+            "do": "create_shards", "node": node.as_str(), "shards": shards.to_string(), "count": count(shards),
+        }),
+        Step::TellNode { node, from, to, shards } => json!({
+            "do": "tell_node", "node": node.as_str(), "from": from.0, "to": to.0,
+            "shards": shards.to_string(), "count": count(shards),
+        }),
+        Step::RemoveNode { node } => json!({"do": "remove_node", "node": node.as_str()}),
+    }
+}

@@ -1,0 +1,278 @@
+//! The state of a cluster, for people and for programs.
+
+use anstyle::{AnsiColor, Style};
+use serde_json::{Value, json};
+use shardid_cluster::NodeName;
+
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::postgres::statistics::{Skew, Statistics};
+use crate::talk;
+use crate::view::table::{Column, Table};
+use crate::view::{counted, day, time};
+
+type Answers = [(NodeName, Result<Statistics, Failure>)];
+
+/// Clocks further apart than this are worth a word.
+const SKEW_MAX_US: i64 = 500_000;
+
+/// A line about the cluster, a line per node.
+pub(crate) fn text(file: &ClusterFile, nodes: &Answers) -> String {
+    let mut table = Table::new([
+        Column::left("NODE"),
+        Column::left("STATE"),
+        Column::left("SERVER"),
+        Column::left("SHARDID"),
+        Column::right("SHARDS"),
+        Column::right("WEIGHT"),
+        Column::right("SIZE"),
+        Column::right("CLOCK"),
+        Column::right("MAP"),
+    ]);
+    for (node, answer) in nodes {
+        let weight = file.declared.node(node).map_or(0, |node| node.weight).to_string();
+        let dash = || "-".to_owned();
+        match answer {
+            Ok(answer) => {
+                let truth = &answer.seen.truth;
+                let version = answer.seen.server_version.split(' ').next().unwrap_or_default();
+                table.row([
+                    node.to_string(),
+                    state(answer).to_owned(),
+                    version.to_owned(),
+                    truth.extension.installed.as_ref().map_or_else(dash, ToString::to_string),
+                    truth.held().len().to_string(),
+                    weight,
+                    answer.bytes.map_or_else(dash, bytes),
+                    milliseconds(answer.skew.ahead_us),
+                    truth
+                        .member
+                        .as_ref()
+                        .map_or_else(dash, |member| member.map_version.to_string()),
+                ]);
+            }
+            Err(_) => {
+                let cells = [
+                    node.to_string(),
+                    "down".into(),
+                    dash(),
+                    dash(),
+                    dash(),
+                    weight,
+                    dash(),
+                    dash(),
+                    dash(),
+                ];
+                table.row(cells);
+            }
+        }
+    }
+    format!("{}\n\n{table}", headline(file, nodes))
+}
+
+fn headline(file: &ClusterFile, nodes: &Answers) -> String {
+    let declared = &file.declared;
+    let ends =
+        layout(file, nodes).map_or(String::new(), |l| format!(" (to {})", day(l.ends_at_us())));
+    let version =
+        map_version(file, nodes).map_or("no map yet".to_owned(), |v| format!("map version {v}"));
+    format!(
+        "cluster {}: {}, layout {}{ends}, {version}, catalogue on {}",
+        declared.name,
+        counted(declared.shards.get(), "shard"),
+        declared.layout,
+        declared.catalog
+    )
+}
+
+/// What else a person should know, below the table.
+pub(crate) fn remarks(file: &ClusterFile, nodes: &Answers) {
+    let mut said = false;
+    let mut say = |text: String| {
+        if !std::mem::replace(&mut said, true) {
+            talk::line("");
+        }
+        talk::line(text);
+    };
+    for (_, answer) in nodes {
+        if let Err(failure) = answer {
+            for (message, _) in failure.messages() {
+                let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
+                say(format!("{red}{message}{red:#}"));
+            }
+        }
+    }
+    let answers =
+        || nodes.iter().filter_map(|(node, answer)| answer.as_ref().ok().map(|a| (node, a)));
+    if let Some(apart) = skew_between(nodes).filter(|apart| *apart > SKEW_MAX_US) {
+        say(format!("clocks are {} apart: check NTP on the nodes", milliseconds(apart)));
+    }
+    for (node, answer) in answers() {
+        for drift in &answer.drifts {
+            say(format!(
+                "shard {} on {node} is {} ms ahead of the clock",
+                drift.shard, drift.drift_ms
+            ));
+        }
+        for slot in answer.slots.iter().filter(|slot| !slot.active) {
+            say(format!(
+                "slot {} on {node} is not used and keeps {} of WAL",
+                slot.slot,
+                bytes(slot.bytes)
+            ));
+        }
+        if let Some(version) = map_version(file, nodes) {
+            let copy = answer.seen.truth.member.as_ref().map_or(0, |member| member.map_version.0);
+            if copy != version {
+                say(format!(
+                    "the copy of the map on {node} is not version {version}: `shardid apply`"
+                ));
+            }
+        }
+    }
+    if let Some((node, holds, share)) = uneven(file, nodes) {
+        say(format!(
+            "{node} holds {}, by weight it would be {share}: `shardid rebalance`",
+            counted(holds, "shard")
+        ));
+    }
+}
+
+/// The node furthest from its share, where that is more than one shard.
+fn uneven(file: &ClusterFile, nodes: &Answers) -> Option<(NodeName, u32, u32)> {
+    let map = catalog_map(file, nodes)?;
+    let weights: u64 = file.declared.postgres().map(|node| u64::from(node.weight)).sum();
+    let share = |weight: u32| {
+        (u64::from(file.declared.shards.get()) * u64::from(weight) + weights / 2)
+            .checked_div(weights)
+    };
+    let off = |node: &shardid_cluster::DeclaredNode| {
+        let holds = map.on(&node.name).len();
+        let share = u32::try_from(share(node.weight)?).ok()?;
+        Some((node.name.clone(), holds, share))
+    };
+    let furthest =
+        file.declared.postgres().filter_map(off).max_by_key(|(_, h, s)| h.abs_diff(*s))?;
+    (furthest.1.abs_diff(furthest.2) > 1).then_some(furthest)
+}
+
+/// The state for programs.
+pub(crate) fn json(file: &ClusterFile, nodes: &Answers) -> Value {
+    let declared = &file.declared;
+    json!({
+        "cluster": declared.name.as_str(),
+        "shards": declared.shards.get(),
+        "layout": declared.layout.as_str(),
+        "layout_ends_at": layout(file, nodes).map(|layout| time(layout.ends_at_us())),
+        "catalog": declared.catalog.as_str(),
+        "map_version": map_version(file, nodes),
+        "clocks_apart_ms": skew_between(nodes).map(whole_ms),
+        "nodes": nodes.iter().map(|(node, answer)| node_json(file, node, answer)).collect::<Vec<_>>(),
+    })
+}
+
+fn node_json(file: &ClusterFile, node: &NodeName, answer: &Result<Statistics, Failure>) -> Value {
+    let address = file.addresses.get(node).map(|address| address.shown());
+    let weight = file.declared.node(node).map(|node| node.weight);
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(failure) => {
+            let why: Vec<&str> = failure.messages().map(|(message, _)| message).collect();
+            return json!({
+                "node": node.as_str(), "address": address, "weight": weight,
+                "state": "down", "error": why.join("; "),
+            });
+        }
+    };
+    let truth = &answer.seen.truth;
+    let Skew { ahead_us, error_us } = answer.skew;
+    json!({
+        "node": node.as_str(),
+        "address": address,
+        "weight": weight,
+        "state": state(answer),
+        "error": null,
+        "server_version": answer.seen.server_version,
+        "extension_version": truth.extension.installed.as_ref().map(ToString::to_string),
+        "system_identifier": truth.identity.system_identifier.to_string(),
+        "shards": truth.held().len(),
+        "shards_open": truth.open.to_string(),
+        "shards_fenced": truth.fenced.to_string(),
+        "bytes": answer.bytes,
+        "map_version": truth.member.as_ref().map(|member| member.map_version.0),
+        "clock_ahead_ms": whole_ms(ahead_us),
+        "clock_error_ms": whole_ms(error_us),
+        "drift": answer.drifts.iter().map(|d| json!({"shard": d.shard, "ms": d.drift_ms})).collect::<Vec<_>>(),
+        "slots": answer.slots.iter()
+            .map(|s| json!({"slot": s.slot, "active": s.active, "bytes": s.bytes}))
+            .collect::<Vec<_>>(),
+    })
+}
+
+fn state(answer: &Statistics) -> &'static str {
+    let truth = &answer.seen.truth;
+    match () {
+        () if truth.standby => "standby",
+        () if truth.extension.installed.is_none() => "empty",
+        () if truth.member.is_none() => "apart",
+        () => "up",
+    }
+}
+
+fn catalog_map<'a>(
+    file: &ClusterFile,
+    nodes: &'a Answers,
+) -> Option<&'a shardid_cluster::ShardMap> {
+    let (_, keeper) = nodes.iter().find(|(node, _)| *node == file.declared.catalog)?;
+    let catalog = keeper.as_ref().ok()?.seen.catalog.as_ref()?;
+    (catalog.map.version.0 > 0).then_some(&catalog.map)
+}
+
+/// The version of the map: the catalogue's, or the latest copy while it is down.
+fn map_version(file: &ClusterFile, nodes: &Answers) -> Option<i64> {
+    let copies =
+        nodes.iter().filter_map(|(_, answer)| answer.as_ref().ok()?.seen.truth.member.as_ref());
+    let latest = || copies.map(|member| member.map_version.0).max();
+    catalog_map(file, nodes).map(|map| map.version.0).or_else(latest)
+}
+
+fn layout(file: &ClusterFile, nodes: &Answers) -> Option<shardid_ids::Layout> {
+    let asked = || nodes.iter().find_map(|(_, answer)| answer.as_ref().ok()?.seen.truth.layout);
+    file.declared.builtin_layout().or_else(asked)
+}
+
+/// How far the nodes' clocks are apart, beyond what the measuring may be off.
+fn skew_between(nodes: &Answers) -> Option<i64> {
+    let skews: Vec<Skew> =
+        nodes.iter().filter_map(|(_, a)| a.as_ref().ok().map(|a| a.skew)).collect();
+    let most = skews.iter().map(|skew| skew.ahead_us - skew.error_us).max()?;
+    let least = skews.iter().map(|skew| skew.ahead_us + skew.error_us).min()?;
+    (skews.len() > 1).then_some((most - least).max(0))
+}
+
+fn whole_ms(us: i64) -> i64 {
+    (us as f64 / 1000.0).round() as i64
+}
+
+fn milliseconds(us: i64) -> String {
+    match whole_ms(us) {
+        ms @ -9999..=9999 => format!("{ms:+} ms").replace("+0", "0"),
+        ms => format!("{:+} s", ms / 1000),
+    }
+}
+
+fn bytes(bytes: i64) -> String {
+    indicatif::HumanBytes(bytes.unsigned_abs()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_show_their_sign_unless_they_agree() {
+        assert_eq!(milliseconds(400), "0 ms");
+        assert_eq!(milliseconds(-2600), "-3 ms");
+        assert_eq!(milliseconds(3_600_000_000), "+3600 s");
+    }
+}

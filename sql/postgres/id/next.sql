@@ -1,0 +1,2 @@
+-- New ids of a shard ($1), as many as $2 says.
+SELECT id FROM next_ids($1, $2) AS id

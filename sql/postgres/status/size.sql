@@ -1,0 +1,6 @@
+-- Bytes on disk in the schemas of the shards that live here.
+SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint AS bytes
+  FROM shardid.shard s
+  JOIN pg_class q ON q.oid = s.sequence
+  JOIN pg_class c ON c.relnamespace = q.relnamespace AND c.relkind IN ('r', 'm')
+ WHERE s.state IN ('open', 'fenced')
