@@ -2,6 +2,7 @@
 
 mod clock;
 mod crash;
+mod fence;
 mod harness;
 mod smoke;
 mod standby;

@@ -1,0 +1,101 @@
+//! The fence: it waits for those who have ids in hand, and nobody passes it afterwards.
+
+use std::thread;
+use std::time::Duration;
+
+use shardid_tests::postgres::Client;
+use shardid_tests::{Database, expect_error, wait_until};
+
+const FENCE: &str = "UPDATE shardid.shard SET state = 'fenced' WHERE shard = 5";
+const OPEN: &str = "UPDATE shardid.shard SET state = 'open' WHERE shard = 5";
+
+fn with_shard() -> Database<'static> {
+    let database = Database::fresh();
+    database.psql("SELECT create_shard(5); SELECT create_id_sequence('photo_seq', 5)");
+    database
+}
+
+fn take(client: &mut Client) -> i64 {
+    client.query_one("SELECT max(next_id(5)) FROM generate_series(1, 9)", &[]).unwrap().get(0)
+}
+
+fn waits_for_a_lock(database: &Database<'_>, pid: i32) -> bool {
+    let sql = format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
+    database.psql(&sql) == "t"
+}
+
+#[test]
+fn a_fence_waits_for_transactions_that_took_ids_and_stops_all_later_ones() {
+    let database = with_shard();
+    let (mut writer, mut mover) = (database.connect(), database.connect());
+    take(&mut writer);
+    writer.batch_execute("BEGIN").unwrap();
+    let first = take(&mut writer);
+    let pid: i32 = mover.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+    thread::scope(|scope| {
+        let fencing = scope.spawn(move || mover.batch_execute(FENCE).map(|()| mover).unwrap());
+        wait_until(Duration::from_secs(10), "the fence to wait", || {
+            waits_for_a_lock(&database, pid)
+        });
+        // The writer goes on: what it takes commits before the fence stands.
+        assert!(take(&mut writer) > first);
+        writer.batch_execute("COMMIT").unwrap();
+        let mut mover = fencing.join().unwrap();
+        let refusal = expect_error(&mut writer, "SELECT next_id(5)", "SI002");
+        assert!(refusal.message.contains("shard 5 is fenced"), "{refusal:?}");
+        expect_error(&mut database.connect(), "SELECT next_ids(5, 3)", "SI002");
+        expect_error(&mut database.connect(), "SELECT next_id_from('photo_seq')", "SI002");
+        mover.batch_execute(OPEN).unwrap();
+    });
+    assert!(take(&mut writer) > first);
+}
+
+#[test]
+fn who_queues_behind_a_fence_is_refused_even_with_an_older_snapshot() {
+    let database = with_shard();
+    let (mut mover, mut writer) = (database.connect(), database.connect());
+    take(&mut writer);
+    // Its snapshot will always show the shard as open.
+    writer
+        .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM shardid.shard")
+        .unwrap();
+    mover.batch_execute(&format!("BEGIN; {FENCE}")).unwrap();
+    let pid: i32 = writer.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+    thread::scope(|scope| {
+        let queued = scope.spawn(move || expect_error(&mut writer, "SELECT next_id(5)", "SI002"));
+        wait_until(Duration::from_secs(10), "the writer to queue", || {
+            waits_for_a_lock(&database, pid)
+        });
+        mover.batch_execute("COMMIT").unwrap();
+        queued.join().unwrap();
+    });
+}
+
+#[test]
+fn a_fence_that_is_rolled_back_never_stood() {
+    let database = with_shard();
+    let (mut mover, mut writer) = (database.connect(), database.connect());
+    let first = take(&mut writer);
+    mover.batch_execute(&format!("BEGIN; {FENCE}")).unwrap();
+    expect_error(&mut mover, "SELECT next_id(5)", "SI002");
+    mover.batch_execute("ROLLBACK").unwrap();
+    assert!(take(&mut writer) > first);
+    assert!(take(&mut mover) > first);
+}
+
+#[test]
+fn a_moved_shard_names_its_node_and_is_not_counted_as_the_only_one() {
+    let database = with_shard();
+    let mut client = database.connect();
+    client.query_one("SELECT next_id()", &[]).unwrap();
+    database.psql(
+        "INSERT INTO shardid.shard (shard, layout, state, node, map_version)
+         VALUES (6, 'instagram', 'moved', 'pg2', 7)",
+    );
+    client.query_one("SELECT next_id()", &[]).unwrap();
+    let refusal = expect_error(&mut client, "SELECT next_id(6)", "SI001");
+    assert!(refusal.message.contains("shard 6 lives on node \"pg2\""), "{refusal:?}");
+    assert!(refusal.detail.contains("version 7"), "{refusal:?}");
+    database.psql("SELECT create_shard(8)");
+    expect_error(&mut client, "SELECT next_id()", "55000");
+}
