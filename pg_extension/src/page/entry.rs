@@ -135,6 +135,10 @@ unsafe fn argument(call: FunctionCallInfo, index: usize) -> Datum {
 }
 
 /// Runs Rust that may fail or panic, and turns what comes out into PostgreSQL's.
+///
+/// Kept out of line, so that handing out the next id of a block saves no registers for it.
+#[cold]
+#[inline(never)]
 fn guarded(body: impl FnOnce() -> Result<i64, Report>) -> Datum {
     // SAFETY: only called at the top of the functions above, with nothing left
     // to drop. The error's texts are copied inside, where Rust may still unwind.
