@@ -13,6 +13,7 @@
 
 mod clock;
 mod database;
+pub mod docs;
 mod installation;
 mod processes;
 mod random;
