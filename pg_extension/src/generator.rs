@@ -331,8 +331,20 @@ impl Generator {
                 break facts;
             }
         };
-        if !backend::may_use(facts.sequence, now.user()) {
-            return Err(report::no_privilege(&backend::relation_name(facts.sequence)));
+        match backend::may_use(facts.sequence, now.user()) {
+            Some(true) => {}
+            Some(false) => {
+                return Err(report::no_privilege(&backend::relation_name(facts.sequence)));
+            }
+            // Dropped past the extension's tables, with its schema perhaps. The
+            // shard may have been made again since these facts were read.
+            None => {
+                self.facts.set(None);
+                return match self.read()?.sequence == facts.sequence {
+                    true => Err(self.unknown()),
+                    false => self.ready(),
+                };
+            }
         }
         if !self.owner.get().same_transaction(now) {
             self.size.set(0);

@@ -188,11 +188,13 @@ pub(crate) fn relation_name(relation: pg_sys::Oid) -> String {
     }
 }
 
-/// Whether the user may take ids from the sequence: what it takes for `nextval`.
-pub(crate) fn may_use(sequence: pg_sys::Oid, user: pg_sys::Oid) -> bool {
+/// Whether the user may take ids from the sequence: what it takes for `nextval`;
+/// `None` where there is no such sequence any more.
+pub(crate) fn may_use(sequence: pg_sys::Oid, user: pg_sys::Oid) -> Option<bool> {
     let either = pg_sys::ACL_USAGE | pg_sys::ACL_UPDATE;
-    // SAFETY: a lookup; a sequence that is gone was noticed when it was locked.
-    unsafe {
-        pg_sys::pg_class_aclcheck(sequence, user, either as _) == pg_sys::AclResult::ACLCHECK_OK
-    }
+    let mut is_missing = false;
+    // SAFETY: a lookup, which tells by `is_missing` that there is nothing to find.
+    let result =
+        unsafe { pg_sys::pg_class_aclcheck_ext(sequence, user, either as _, &mut is_missing) };
+    (!is_missing).then_some(result == pg_sys::AclResult::ACLCHECK_OK)
 }
