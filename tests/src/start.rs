@@ -43,6 +43,7 @@ shared_buffers = '64MB'
 wal_level = logical
 wal_keep_size = '256MB'
 max_prepared_transactions = 20
+wal_retrieve_retry_interval = '200ms'
 dynamic_shared_memory_type = mmap
 log_line_prefix = '%m [%p] %q%u@%d '
 log_timezone = 'UTC'
