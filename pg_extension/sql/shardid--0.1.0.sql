@@ -455,47 +455,72 @@ CREATE FUNCTION create_id_partitions(
     parent regclass, "from" timestamptz, until timestamptz, every interval,
     layout text DEFAULT 'instagram'
 ) RETURNS SETOF regclass
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE AS $$
--- Only search_path is left as it is: nothing here is looked up by it. Days and
--- months are those of the session's TimeZone, as in "from" + every.
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     schema name;
     base name;
     part text;
     lower timestamptz := "from";
     upper timestamptz;
+    first bigint;
+    beyond bigint;
     step int := 0;
+    -- Days and months are those of the session's TimeZone, as in "from" + every.
+    -- Anything shorter is named in UTC: where summer time ends, an hour comes twice.
+    days boolean := every = date_trunc('day', every);
     pattern text := CASE
-        WHEN every OPERATOR(pg_catalog.>=) interval '1 day' THEN 'YYYYMMDD'
-        WHEN every OPERATOR(pg_catalog.>=) interval '1 minute' THEN 'YYYYMMDD_HH24MI'
-        ELSE 'YYYYMMDD_HH24MISS_MS'
+        WHEN days THEN 'YYYYMMDD'
+        WHEN every >= interval '1 minute' THEN 'YYYYMMDD_HH24MI"z"'
+        ELSE 'YYYYMMDD_HH24MISS_US"z"'
     END;
 BEGIN
-    SELECT n.nspname, c.relname INTO schema, base FROM pg_catalog.pg_class c
-        JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
-        JOIN pg_catalog.pg_partitioned_table p ON p.partrelid OPERATOR(pg_catalog.=) c.oid
-        WHERE c.oid OPERATOR(pg_catalog.=) parent AND p.partstrat OPERATOR(pg_catalog.=) 'r' AND p.partnatts OPERATOR(pg_catalog.=) 1;
+    SELECT n.nspname, c.relname INTO schema, base FROM pg_class c
+        JOIN pg_namespace n ON n.oid = c.relnamespace
+        JOIN pg_partitioned_table p ON p.partrelid = c.oid
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = p.partattrs[0]
+        WHERE c.oid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND a.atttypid = 'bigint'::regtype;
     IF NOT FOUND THEN
-        RAISE EXCEPTION '% is not partitioned by range of one column', parent
+        RAISE EXCEPTION '% is not partitioned by range of one bigint column', parent
             USING ERRCODE = '42809', HINT = 'CREATE TABLE … (id bigint …) PARTITION BY RANGE (id);';
     END IF;
-    IF "from" OPERATOR(pg_catalog.>=) until THEN
-        RAISE EXCEPTION 'no time lies between % and %', "from", until USING ERRCODE = '22023';
+    IF NOT isfinite("from") OR NOT isfinite(until) THEN
+        RAISE EXCEPTION 'partitions from % to % would never end', "from", until USING ERRCODE = '22008',
+            HINT = 'Give two instants, such as ''2026-01-01'' and ''2027-01-01''.';
     END IF;
-    IF "from" OPERATOR(pg_catalog.+) every OPERATOR(pg_catalog.<=) "from" THEN
+    IF "from" >= until THEN
+        RAISE EXCEPTION 'no time lies between % and %', "from", until
+            USING ERRCODE = '22023', HINT = 'The second instant is the end: it must be later than the first.';
+    END IF;
+    IF "from" + every <= "from" THEN
         RAISE EXCEPTION 'partitions must be longer than %', every
             USING ERRCODE = '22023', HINT = 'Use interval ''1 day'' or ''1 month''.';
     END IF;
-    WHILE lower OPERATOR(pg_catalog.<) until LOOP
-        step := step OPERATOR(pg_catalog.+) 1;
+    WHILE lower < until LOOP
+        step := step + 1;
         -- From the start each time: the 31st would otherwise creep to the 28th.
-        -- All OPERATOR() bind alike, so the product needs its parentheses.
-        upper := "from" OPERATOR(pg_catalog.+) (every OPERATOR(pg_catalog.*) step::double precision);
-        part := pg_catalog.format('%I.%I', schema, pg_catalog.concat(base, '_p', pg_catalog.to_char(lower, pattern)));
-        IF pg_catalog.to_regclass(part) IS NULL THEN
-            EXECUTE pg_catalog.format('CREATE TABLE %s PARTITION OF %s FOR VALUES FROM (%s) TO (%s)',
-                part, parent, @extschema@.id_at(lower, layout), @extschema@.id_at(upper, layout));
+        upper := "from" + every * step::double precision;
+        first := @extschema@.id_at(lower, layout);
+        beyond := @extschema@.id_at(upper, layout);
+        IF first >= beyond THEN
+            RAISE EXCEPTION 'layout "%" has no ids between % and %', layout, lower, upper
+                USING ERRCODE = '22003', HINT = 'Begin after its epoch, and with at least one tick: SELECT name, epoch, tick FROM shardid.layouts;';
+        END IF;
+        part := concat(base, '_p', to_char(CASE WHEN days THEN lower::timestamp ELSE lower AT TIME ZONE 'UTC' END, pattern));
+        IF octet_length(part) > 63 THEN
+            RAISE EXCEPTION 'a partition''s name would be too long: %', part
+                USING ERRCODE = '42622', DETAIL = 'Names have at most 63 bytes.', HINT = format('ALTER TABLE %s RENAME TO …;', parent);
+        END IF;
+        part := format('%I.%I', schema, part);
+        IF to_regclass(part) IS NULL THEN
+            EXECUTE format('CREATE TABLE %s PARTITION OF %s FOR VALUES FROM (%s) TO (%s)', part, parent, first, beyond);
             RETURN NEXT part::regclass;
+        ELSIF NOT EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+            WHERE i.inhparent = parent AND c.oid = to_regclass(part)
+                AND pg_get_expr(c.relpartbound, c.oid) = format('FOR VALUES FROM (%L) TO (%L)', first, beyond))
+        THEN
+            RAISE EXCEPTION 'relation % exists already and does not hold the ids from % to %', part, lower, upper
+                USING ERRCODE = '42P07', DETAIL = format('As a partition of %s it would be FOR VALUES FROM (%s) TO (%s).', parent, first, beyond),
+                    HINT = 'Begin where a partition begins, as date_trunc(''day'', now()) does, and keep to one length.';
         END IF;
         lower := upper;
     END LOOP;
