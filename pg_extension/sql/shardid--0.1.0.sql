@@ -232,31 +232,58 @@ LANGUAGE c VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'first_id_wrapper';
 COMMENT ON FUNCTION shardid.first_id(bigint, text, bigint, boolean) IS
     'the first id of a new generator: now and above floor; with drift, above what may have been given out unseen';
 
+CREATE FUNCTION shardid.layout_of(shard integer, layout text) RETURNS shardid.layout
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    rule shardid.layout;
+BEGIN
+    SELECT * INTO rule FROM shardid.layout l WHERE l.name = layout_of.layout;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'layout "%" does not exist', layout
+            USING ERRCODE = '42704', HINT = 'SELECT name FROM shardid.layouts; create_layout() adds one.';
+    END IF;
+    IF shard IS NULL OR shard < 0 OR shard >= rule.shards THEN
+        RAISE EXCEPTION 'shard % is out of range for layout "%"', coalesce(shard::text, 'null'), layout
+            USING ERRCODE = '22003', DETAIL = format('Its shards are 0 to %s.', rule.shards - 1),
+                HINT = 'SELECT name, shards FROM shardid.layouts;';
+    END IF;
+    RETURN rule;
+END
+$$;
+COMMENT ON FUNCTION shardid.layout_of(integer, text) IS 'the layout of that name, which has room for that shard, or an error';
+
 CREATE FUNCTION shardid.create_generator(
     schema name, name name, shard integer, layout text, floor bigint, drift boolean
 ) RETURNS regclass
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    rule shardid.layout;
-    first bigint;
+    rule shardid.layout := shardid.layout_of(shard, layout);
+    first bigint := shardid.first_id(shard, layout, floor, drift);
     path text := format('%I.%I', schema, name);
     present pg_sequence;
+    known record;
 BEGIN
-    SELECT * INTO rule FROM shardid.layout l WHERE l.name = create_generator.layout;
-    -- Checks shard and layout first, so that nothing is made in vain.
-    first := shardid.first_id(shard, layout, floor, drift);
-    IF to_regclass(path) IS NOT NULL THEN
+    IF to_regclass(path) IS NULL THEN
+        EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE 1 NO CYCLE',
+            path, rule.shards * rule.slots, shard * rule.slots,
+            ((rule.ticks - 1) * rule.shards + shard) * rule.slots + rule.slots - 1, first);
+        -- From now on it has been called. One that has not been is one that
+        -- somebody restarted, and next_id() then stays clear of its old ids.
+        PERFORM setval(path, first);
+    ELSE
         SELECT * INTO present FROM pg_sequence s WHERE s.seqrelid = to_regclass(path);
-        IF present.seqincrement = rule.shards * rule.slots AND present.seqmin = shard * rule.slots THEN
-            -- Its generator from before, left by an extension that was dropped: go on above it.
-            RETURN to_regclass(path);
+        IF present.seqincrement IS DISTINCT FROM rule.shards * rule.slots OR present.seqmin <> shard * rule.slots THEN
+            RAISE EXCEPTION 'relation % exists already and is not an id sequence of shard % with layout "%"', path, shard, layout
+                USING ERRCODE = '42P07', HINT = 'Choose another schema or name, or rename what is there: ALTER … RENAME TO …;';
         END IF;
-        RAISE EXCEPTION 'relation % exists already and is not an id sequence of shard % with layout "%"', path, shard, layout
-            USING ERRCODE = '42P07', HINT = 'Choose another schema or name, or rename what is there.';
+        -- Its generator from before, left by an extension that was dropped: go on above it.
+        -- This keeps everybody else away from it until the transaction ends.
+        EXECUTE format('ALTER SEQUENCE %s NO CYCLE', path);
+        EXECUTE format('SELECT last_value, is_called FROM %s', path) INTO known;
+        IF known.is_called AND (floor IS NOT NULL OR drift) THEN
+            PERFORM setval(path, greatest(known.last_value, first));
+        END IF;
     END IF;
-    EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE 1 NO CYCLE',
-        path, rule.shards * rule.slots, shard * rule.slots,
-        ((rule.ticks - 1) * rule.shards + shard) * rule.slots + rule.slots - 1, first);
     IF shardid.layout_end(rule.epoch, rule.tick, rule.ticks) < clock_timestamp() + interval '1 year' THEN
         RAISE WARNING 'layout "%" ends in less than a year, at %', layout,
             shardid.layout_end(rule.epoch, rule.tick, rule.ticks)
@@ -268,26 +295,27 @@ $$;
 COMMENT ON FUNCTION shardid.create_generator(name, name, integer, text, bigint, boolean) IS
     'makes the sequence behind a shard or an id sequence; its increment is one whole tick';
 
+CREATE FUNCTION shardid.next_id_functions(shard integer) RETURNS SETOF regprocedure
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT p.oid::regprocedure FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid
+    WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_proc'::regclass
+        AND d.refobjid = '@extschema@.next_id(integer)'::regprocedure
+        AND p.proname = 'next_id' AND p.pronargs = 0
+        AND pg_get_function_sqlbody(p.oid) ~ format('\mnext_id\(%s\)', shard)
+$$;
+COMMENT ON FUNCTION shardid.next_id_functions(integer) IS 'the functions next_id() that create_shard() has made for a shard';
+
 CREATE FUNCTION create_shard(
     shard integer, schema name DEFAULT NULL, layout text DEFAULT 'instagram'
 ) RETURNS regclass
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    rule shardid.layout;
+    rule shardid.layout := shardid.layout_of(shard, layout);
     known shardid.shard;
     path name := coalesce(schema, 'shard_' || lpad(shard::text, greatest(4, length(shard::text)), '0'));
     generator regclass;
     lost boolean;
 BEGIN
-    SELECT * INTO rule FROM shardid.layout l WHERE l.name = create_shard.layout;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'layout "%" does not exist', layout
-            USING ERRCODE = '42704', HINT = 'SELECT name FROM shardid.layouts; create_layout() adds one.';
-    END IF;
-    IF shard IS NULL OR shard < 0 OR shard >= rule.shards THEN
-        RAISE EXCEPTION 'shard % is out of range for layout "%"', shard, layout
-            USING ERRCODE = '22003', DETAIL = format('Its shards are 0 to %s.', rule.shards - 1);
-    END IF;
     -- Two sessions that make one shard: the second waits here, and then sees the first one's.
     PERFORM pg_advisory_xact_lock(hashtext('shardid.create_shard'), shard);
     SELECT * INTO known FROM shardid.shard s WHERE s.shard = create_shard.shard FOR UPDATE;
@@ -301,14 +329,28 @@ BEGIN
                     ELSE format('Its sequence is %s.', known.sequence) END,
                 HINT = 'SELECT * FROM shardid.shards;';
     END IF;
+    IF known.layout <> layout AND known.floor > shardid.first_id(shard, layout, NULL, false) THEN
+        RAISE EXCEPTION 'shard % had ids of layout "%" that are far above those of layout "%"', shard, known.layout, layout
+            USING ERRCODE = '55000', DETAIL = format('The last one was %s, and no id comes again.', known.floor),
+                HINT = format('SELECT create_shard(%s, layout => %L); or take another number.', shard, known.layout);
+    END IF;
+    -- A next_id() that is not ours, and the extension's own, must not be replaced.
+    IF EXISTS (SELECT FROM pg_proc p
+        WHERE p.pronamespace = to_regnamespace(quote_ident(path)) AND p.proname = 'next_id' AND p.pronargs = 0
+            AND NOT EXISTS (SELECT FROM shardid.next_id_functions(shard) f WHERE f = p.oid))
+    THEN
+        RAISE EXCEPTION 'schema "%" has a function next_id() of its own', path
+            USING ERRCODE = '42723',
+                HINT = format('SELECT create_shard(%s, ''another schema''); or rename it: ALTER FUNCTION %I.next_id() RENAME TO next_id_before;', shard, path);
+    END IF;
     IF to_regnamespace(quote_ident(path)) IS NULL THEN
         EXECUTE format('CREATE SCHEMA %I', path);
     END IF;
     generator := shardid.create_generator(path, 'shard_id_seq', shard, layout, known.floor, coalesce(lost, false));
     EXECUTE format('COMMENT ON SEQUENCE %s IS %L', generator,
         format('id generator of shard %s (layout %s): use next_id(%s)', shard, layout, shard));
-    EXECUTE format('CREATE OR REPLACE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE RETURN @extschema@.next_id(%s)',
-        path, shard);
+    EXECUTE format('CREATE OR REPLACE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE RETURN %s.next_id(%s)',
+        path, '@extschema@', shard);
     EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', path, format('a new id on shard %s', shard));
     INSERT INTO shardid.shard AS s (shard, layout, sequence) VALUES (shard, layout, generator)
         ON CONFLICT ON CONSTRAINT shard_pkey DO UPDATE
@@ -324,39 +366,50 @@ CREATE FUNCTION drop_shard(shard integer) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known shardid.shard;
-    path text;
+    made regprocedure[];
     last bigint;
     used text;
 BEGIN
     SELECT * INTO known FROM shardid.shard s
         WHERE s.shard = drop_shard.shard AND s.state <> 'dropped' FOR UPDATE;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'shard % does not exist in this database', shard
+        RAISE EXCEPTION 'shard % does not exist in this database', coalesce(shard::text, 'null')
             USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.shards;';
     END IF;
     IF known.cluster IS NOT NULL THEN
         RAISE EXCEPTION 'shard % belongs to cluster "%"', shard, known.cluster
             USING ERRCODE = '55006', HINT = 'The cluster''s shards are fixed; shardid move takes one elsewhere.';
     END IF;
+    made := ARRAY(SELECT f FROM shardid.next_id_functions(shard) f);
     SELECT string_agg(DISTINCT format('%s.%I', d.adrelid::regclass, a.attname), ', ') INTO used
         FROM pg_attrdef d
         JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
         JOIN pg_depend p ON p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid
-            AND p.refclassid = 'pg_proc'::regclass
-            AND p.refobjid = '@extschema@.next_id(integer)'::regprocedure
-        WHERE pg_get_expr(d.adbin, d.adrelid) ~ format('\mnext_id\(%s\)', shard);
+        WHERE CASE p.refclassid
+            WHEN 'pg_class'::regclass THEN p.refobjid = known.sequence
+            WHEN 'pg_proc'::regclass THEN p.refobjid = ANY (made::oid[])
+                OR p.refobjid = '@extschema@.next_id(integer)'::regprocedure
+                    AND pg_get_expr(d.adbin, d.adrelid) ~ format('\mnext_id\(%s\)', shard)
+            END;
     IF used IS NOT NULL THEN
         RAISE EXCEPTION 'shard % cannot be dropped because defaults use it', shard
             USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', used),
                 HINT = 'ALTER TABLE … ALTER COLUMN … DROP DEFAULT; first.';
     END IF;
+    SELECT string_agg(DISTINCT s.sequence::text, ', ') INTO used
+        FROM shardid.id_sequence s JOIN pg_class c ON c.oid = s.sequence
+        WHERE s.shard = drop_shard.shard;
+    IF used IS NOT NULL THEN
+        RAISE EXCEPTION 'shard % cannot be dropped because id sequences belong to it', shard
+            USING ERRCODE = '2BP01', DETAIL = format('Sequences: %s.', used), HINT = 'DROP SEQUENCE …; first.';
+    END IF;
     -- The trigger on this row waits until nobody takes ids from the sequence any more.
     UPDATE shardid.shard s SET state = 'dropped' WHERE s.shard = drop_shard.shard;
+    FOR i IN 1 .. cardinality(made) LOOP
+        EXECUTE format('DROP FUNCTION %s', made[i]);
+    END LOOP;
     IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
-        SELECT format('%I', n.nspname) INTO path FROM pg_class c
-            JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = known.sequence;
         EXECUTE format('SELECT last_value FROM %s', known.sequence) INTO last;
-        EXECUTE format('DROP FUNCTION IF EXISTS %s.next_id()', path);
         EXECUTE format('DROP SEQUENCE %s', known.sequence);
     ELSIF known.sequence IS NOT NULL THEN
         last := shardid.first_id(shard, known.layout, known.floor, true);
@@ -383,10 +436,6 @@ BEGIN
     IF pg_catalog.cardinality(parts) OPERATOR(pg_catalog.<>) 2 OR parts[1] IS NULL THEN
         RAISE EXCEPTION '"%" is not the name of a sequence', name
             USING ERRCODE = '42602', HINT = 'Give a name, or schema.name.';
-    END IF;
-    IF NOT EXISTS (SELECT FROM shardid.layout l WHERE l.name OPERATOR(pg_catalog.=) create_id_sequence.layout) THEN
-        RAISE EXCEPTION 'layout "%" does not exist', layout
-            USING ERRCODE = '42704', HINT = 'SELECT name FROM shardid.layouts; create_layout() adds one.';
     END IF;
     generator := shardid.create_generator(parts[1], parts[2], shard, layout, NULL, false);
     SELECT * INTO known FROM shardid.id_sequence s WHERE s.sequence OPERATOR(pg_catalog.=) generator;
@@ -689,9 +738,11 @@ CREATE VIEW shardid.shards AS
     FROM shardid.shard s
     LEFT JOIN pg_catalog.pg_class c ON c.oid = s.sequence
     LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    LEFT JOIN pg_catalog.pg_sequence q ON q.seqrelid = s.sequence
     CROSS JOIN LATERAL (
         SELECT CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
-            THEN pg_catalog.pg_sequence_last_value(c.oid::regclass) END
+            -- Where it starts, nobody was given anything: see shardid.create_generator.
+            THEN nullif(pg_catalog.pg_sequence_last_value(c.oid::regclass), q.seqstart) END
     ) AS i(last_id)
     CROSS JOIN LATERAL (SELECT @extschema@.id_time(i.last_id, s.layout)) AS t(last_time)
     WHERE s.state <> 'dropped';
