@@ -47,6 +47,8 @@ impl Key {
 #[derive(Clone, Copy)]
 struct Facts {
     sequence: Oid,
+    /// The table they were read from: with it goes what it said.
+    table: Oid,
     shard: Shard,
     layout: Layout,
 }
@@ -180,11 +182,12 @@ pub(crate) fn shard_here() -> Result<i32, Report> {
 pub(crate) fn forget(relation: Oid) {
     let state = BACKEND.get();
     state.changes.set(state.changes.get() + 1);
-    // The table of shards is not told apart from others: reading it again is cheap.
+    // Any relation may be the table of shards; reading that again is cheap.
     state.only_shard.set(None);
     if let Ok(Some(generators)) = state.generators.try_borrow().as_deref() {
         for generator in generators.values() {
-            let concerned = |facts: Facts| relation == Oid::INVALID || facts.sequence == relation;
+            let concerned =
+                |facts: Facts| [Oid::INVALID, facts.sequence, facts.table].contains(&relation);
             if generator.facts.get().is_some_and(concerned) {
                 generator.facts.set(None);
                 generator.flushed.set(Flushed::NOTHING);
@@ -356,20 +359,20 @@ impl Generator {
     }
 
     fn read(&self) -> Result<Facts, Report> {
-        let (shard, layout_name, sequence) = match self.key.as_sequence() {
+        let (shard, layout_name, sequence, table) = match self.key.as_sequence() {
             Some(sequence) => {
                 let (shard, layout) =
                     catalog::id_sequence(sequence).ok_or_else(|| self.unknown())?;
                 if let Some(row) = catalog::shard(shard) {
                     check_state(&row)?;
                 }
-                (shard, layout, sequence)
+                (shard, layout, sequence, catalog::table(c"id_sequence"))
             }
             None => {
                 let row = catalog::shard(self.key.as_shard()).ok_or_else(|| self.unknown())?;
                 check_state(&row)?;
                 let sequence = row.sequence.ok_or_else(|| self.unknown())?;
-                (row.shard, row.layout, sequence)
+                (row.shard, row.layout, sequence, catalog::table(c"shard"))
             }
         };
         let layout =
@@ -377,7 +380,7 @@ impl Generator {
         let shard = layout.shard(shard.into()).map_err(|_| {
             report::shard_not_in_layout(shard.into(), &layout_name, layout.shards())
         })?;
-        Ok(Facts { sequence, shard, layout })
+        Ok(Facts { sequence, table, shard, layout })
     }
 
     fn unknown(&self) -> Report {

@@ -64,6 +64,16 @@ pub(crate) fn layout(name: &str) -> Option<Layout> {
     found
 }
 
+/// The oid of a table in schema `shardid`, which another extension has after a
+/// `DROP EXTENSION` and a `CREATE EXTENSION`.
+pub(crate) fn table(name: &CStr) -> pg_sys::Oid {
+    // SAFETY: two lookups; a missing schema is an ordinary error.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"shardid".as_ptr(), false);
+        pg_sys::get_relname_relid(name.as_ptr(), schema)
+    }
+}
+
 fn shard_row(row: &Row) -> Option<ShardRow> {
     Some(ShardRow {
         shard: row.get(1)?,
