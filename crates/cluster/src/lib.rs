@@ -12,8 +12,10 @@
 
 mod declared;
 mod map;
+mod moving;
 mod names;
 mod plan;
+mod rebalance;
 mod refusal;
 mod set;
 mod shard;
@@ -22,8 +24,10 @@ mod truth;
 
 pub use declared::{Declared, DeclaredError, DeclaredNode, Engine};
 pub use map::{MapVersion, ShardMap};
+pub use moving::{Effect, MoveEvent, MoveKind, MoveState, NoSuchStep, effects, next_state};
 pub use names::{ClusterName, LayoutName, NameError, NodeName};
 pub use plan::{NodeChange, Note, Plan, Program, Step, plan};
+pub use rebalance::{BalanceBy, NodeLoad, PlannedMove, RebalanceError, rebalance};
 pub use refusal::Refusal;
 pub use set::{ShardSet, ShardSetError};
 pub use shard::{Shard, ShardCount, ShardError};

@@ -1,0 +1,316 @@
+//! The states of a move, what may follow what, and what is done in each.
+//!
+//! A move is a journal: a state is written down *before* the effects of that
+//! state begin, and each effect may run twice. So whoever finds a move standing
+//! knows from its state alone what may already exist: [`effects`] of the state,
+//! from the first one on. [`next_state`] is total; what it refuses cannot happen.
+//!
+//! The map is changed by the very transaction that writes `switched`: before it
+//! the shard lives on the source, after it on the target, and only the fence
+//! knows both. What must not be done once the target has taken a write (sealing
+//! the way back) belongs before it.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What a move is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MoveState {
+    /// Written down; nothing is made yet.
+    Planned,
+    /// The target is being filled.
+    Copying,
+    /// The target follows the source, which takes reads and writes.
+    Following,
+    /// The source takes no writes; the target catches up.
+    Fenced,
+    /// The map names the target.
+    Switched,
+    /// The target gives ids and takes writes; the old copy is kept until it is retired.
+    Done,
+    /// Everything that was made is being removed; the source goes on.
+    Aborting,
+    /// As if the move had never been.
+    Aborted,
+}
+
+/// Whether a move copies, or goes back to a copy that has followed since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MoveKind {
+    /// The target gets a new copy.
+    Copy,
+    /// The target is the old copy of an earlier move, and has followed since.
+    Rollback,
+}
+
+/// What happens to a move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MoveEvent {
+    /// The effects of the state are all done.
+    Finished,
+    /// The fence could not be held, or was given up: writers go on.
+    FenceLost,
+    /// Somebody gives the move up.
+    Abort,
+}
+
+/// One thing that is done for a move; each may be done twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// Look once more for everything that would make the move fail.
+    Check,
+    /// Make the schema on the target: tables, types and functions, without indexes.
+    MakeSchema,
+    /// Publish the source's schema.
+    Publish,
+    /// Subscribe the target, which begins the copy.
+    Subscribe,
+    /// Wait until every table is copied.
+    AwaitCopy,
+    /// Make indexes, constraints and triggers on the target.
+    MakeIndexes,
+    /// Make the way back: publication and slot on the target.
+    PrepareWayBack,
+    /// Wait until the target is close behind.
+    AwaitClose,
+    /// Stop writes and ids on the source, with triggers that refuse whoever queued.
+    RaiseFence,
+    /// Wait until the target has everything that was written.
+    AwaitDrained,
+    /// Compare both copies, and carry every sequence over.
+    CarryOver,
+    /// Have the way back begin here: what the target has so far came from the source.
+    SealWayBack,
+    /// Tell the source that the shard has moved: its copy refuses with the new node's name.
+    GuardSource,
+    /// Let the target give ids and take writes.
+    OpenTarget,
+    /// End the stream that filled the target.
+    EndStream,
+    /// Have the old copy follow the new one, from its first write on.
+    OpenWayBack,
+    /// Tell all other nodes.
+    TellNodes,
+    /// Remove what is not needed any more.
+    CleanUp,
+    /// Take the fence down: the source goes on as if nothing had been.
+    LowerFence,
+    /// Remove everything that was made.
+    RemoveAll,
+}
+
+/// An event that cannot happen in a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a move that is {state} cannot be {event}")]
+pub struct NoSuchStep {
+    /// The state.
+    pub state: MoveState,
+    /// The event.
+    pub event: MoveEvent,
+}
+
+/// The state after an event.
+pub fn next_state(
+    kind: MoveKind,
+    state: MoveState,
+    event: MoveEvent,
+) -> Result<MoveState, NoSuchStep> {
+    use MoveEvent::{Abort, FenceLost, Finished};
+    use MoveState::{Aborted, Aborting, Copying, Done, Fenced, Following, Planned, Switched};
+    match (state, event) {
+        (Planned, Finished) => Ok(match kind {
+            MoveKind::Copy => Copying,
+            MoveKind::Rollback => Following,
+        }),
+        (Copying, Finished) => Ok(Following),
+        (Following, Finished) => Ok(Fenced),
+        (Fenced, Finished) => Ok(Switched),
+        (Switched, Finished) => Ok(Done),
+        (Aborting, Finished) => Ok(Aborted),
+        (Fenced, FenceLost) => Ok(Following),
+        (Planned | Copying | Following | Fenced | Aborting, Abort) => Ok(Aborting),
+        _ => Err(NoSuchStep { state, event }),
+    }
+}
+
+/// What is done in a state, in this order.
+pub fn effects(kind: MoveKind, state: MoveState) -> &'static [Effect] {
+    use Effect::{
+        AwaitClose, AwaitCopy, AwaitDrained, CarryOver, Check, CleanUp, EndStream, GuardSource,
+        LowerFence, MakeIndexes, MakeSchema, OpenTarget, OpenWayBack, PrepareWayBack, Publish,
+        RaiseFence, RemoveAll, SealWayBack, Subscribe, TellNodes,
+    };
+    match (kind, state) {
+        (_, MoveState::Planned) => &[Check],
+        (MoveKind::Copy, MoveState::Copying) => {
+            &[MakeSchema, Publish, Subscribe, AwaitCopy, MakeIndexes, PrepareWayBack]
+        }
+        (MoveKind::Rollback, MoveState::Copying) => &[],
+        // A move that came back from a fence must let writers go on first.
+        (_, MoveState::Following) => &[LowerFence, AwaitClose],
+        (MoveKind::Copy, MoveState::Fenced) => &[RaiseFence, AwaitDrained, CarryOver, SealWayBack],
+        (MoveKind::Rollback, MoveState::Fenced) => &[RaiseFence, AwaitDrained, CarryOver],
+        (MoveKind::Copy, MoveState::Switched) => {
+            &[GuardSource, OpenTarget, EndStream, OpenWayBack, TellNodes, CleanUp]
+        }
+        (MoveKind::Rollback, MoveState::Switched) => {
+            &[GuardSource, OpenTarget, EndStream, TellNodes, CleanUp]
+        }
+        (MoveKind::Copy, MoveState::Aborting) => &[LowerFence, RemoveAll],
+        // The old copy goes on following: it is there to be gone back to another time.
+        (MoveKind::Rollback, MoveState::Aborting) => &[LowerFence],
+        (_, MoveState::Done | MoveState::Aborted) => &[],
+    }
+}
+
+impl MoveState {
+    /// All states.
+    pub const ALL: [Self; 8] = [
+        Self::Planned,
+        Self::Copying,
+        Self::Following,
+        Self::Fenced,
+        Self::Switched,
+        Self::Done,
+        Self::Aborting,
+        Self::Aborted,
+    ];
+
+    /// Whether nothing is left to do.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Done | Self::Aborted)
+    }
+
+    /// Whether the move can still be given up.
+    pub fn can_abort(self) -> bool {
+        next_state(MoveKind::Copy, self, MoveEvent::Abort).is_ok()
+    }
+
+    /// The word for it, in the journal and everywhere else.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Planned => "planned",
+            Self::Copying => "copying",
+            Self::Following => "following",
+            Self::Fenced => "fenced",
+            Self::Switched => "switched",
+            Self::Done => "done",
+            Self::Aborting => "aborting",
+            Self::Aborted => "aborted",
+        }
+    }
+}
+
+impl fmt::Display for MoveState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for MoveState {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|state| state.as_str() == word);
+        known.ok_or_else(|| format!("{word:?} is not a state of a move"))
+    }
+}
+
+impl fmt::Display for MoveEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Finished => "taken further",
+            Self::FenceLost => "taken back to following",
+            Self::Abort => "aborted",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const EVENTS: [MoveEvent; 3] = [MoveEvent::Finished, MoveEvent::FenceLost, MoveEvent::Abort];
+
+    fn any_kind() -> impl Strategy<Value = MoveKind> {
+        prop_oneof![Just(MoveKind::Copy), Just(MoveKind::Rollback)]
+    }
+
+    proptest! {
+        #[test]
+        fn a_switched_move_is_never_undone(
+            kind in any_kind(), events in prop::collection::vec(0usize..3, 0..60),
+        ) {
+            let (mut state, mut switched) = (MoveState::Planned, false);
+            for event in events {
+                if let Ok(next) = next_state(kind, state, EVENTS[event]) {
+                    state = next;
+                }
+                switched |= state == MoveState::Switched;
+                let forward = matches!(state, MoveState::Switched | MoveState::Done);
+                prop_assert!(!switched || forward, "switched, then {state}");
+            }
+        }
+
+        #[test]
+        fn every_move_can_end_from_wherever_it_stands(
+            kind in any_kind(), events in prop::collection::vec(0usize..3, 0..60),
+        ) {
+            let mut state = MoveState::Planned;
+            for event in events {
+                state = next_state(kind, state, EVENTS[event]).unwrap_or(state);
+            }
+            for _ in 0..6 {
+                if !state.is_over() {
+                    state = next_state(kind, state, MoveEvent::Finished).unwrap();
+                }
+            }
+            prop_assert!(state.is_over());
+        }
+    }
+
+    fn at(kind: MoveKind, state: MoveState, effect: Effect) -> Option<usize> {
+        effects(kind, state).iter().position(|e| *e == effect)
+    }
+
+    #[test]
+    fn whatever_must_not_happen_after_the_first_write_happens_behind_the_fence_alone() {
+        for kind in [MoveKind::Copy, MoveKind::Rollback] {
+            assert_eq!(at(kind, MoveState::Fenced, Effect::RaiseFence), Some(0));
+            assert!(
+                at(kind, MoveState::Fenced, Effect::CarryOver)
+                    > at(kind, MoveState::Fenced, Effect::AwaitDrained)
+            );
+            for state in MoveState::ALL.into_iter().filter(|s| *s != MoveState::Fenced) {
+                for effect in [Effect::CarryOver, Effect::SealWayBack, Effect::RaiseFence] {
+                    assert_eq!(at(kind, state, effect), None, "{effect:?} while {state}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_source_is_guarded_before_the_target_opens_and_never_opened_after_the_switch() {
+        for kind in [MoveKind::Copy, MoveKind::Rollback] {
+            let state = MoveState::Switched;
+            assert!(at(kind, state, Effect::GuardSource) < at(kind, state, Effect::OpenTarget));
+            assert_eq!(at(kind, state, Effect::LowerFence), None);
+            // The way back must not carry to the old copy what came from it.
+            assert!(
+                at(kind, state, Effect::OpenWayBack).is_none()
+                    || at(kind, state, Effect::EndStream) < at(kind, state, Effect::OpenWayBack)
+            );
+        }
+    }
+
+    #[test]
+    fn words_come_back() {
+        for state in MoveState::ALL {
+            assert_eq!(state.as_str().parse(), Ok(state));
+        }
+        assert!("moved".parse::<MoveState>().is_err());
+        let error = next_state(MoveKind::Copy, MoveState::Switched, MoveEvent::Abort).unwrap_err();
+        assert_eq!(error.to_string(), "a move that is switched cannot be aborted");
+    }
+}
