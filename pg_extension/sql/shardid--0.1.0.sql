@@ -694,6 +694,27 @@ $$;
 COMMENT ON FUNCTION shardid.place_shards(text, text, text, integer, bigint, integer[], text[]) IS
     'make this database a node of a cluster and keep its copy of the map: shards placed here are stamped, others say where they live; used by the program shardid';
 
+CREATE FUNCTION shardid.refuse_write() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.shard;
+BEGIN
+    -- The trigger is there, so the write is refused in any case; the row only says why.
+    SELECT * INTO known FROM shardid.shard s WHERE s.shard = TG_ARGV[0]::integer;
+    IF known.state = 'moved' THEN
+        RAISE EXCEPTION 'shard % lives on node "%", not on this one', known.shard, known.node
+            USING ERRCODE = 'SI001',
+                DETAIL = format('%s is the old copy; the map says so since version %s.', TG_RELID::regclass, known.map_version),
+                HINT = format('Connect to node "%s", or read the map again: shardid map', known.node);
+    END IF;
+    RAISE EXCEPTION 'shard % is fenced: it takes no writes while it is moved', TG_ARGV[0]
+        USING ERRCODE = 'SI002', DETAIL = format('%s belongs to it.', TG_RELID::regclass),
+            HINT = 'Try again in a moment; shardid moves shows the move.';
+END
+$$;
+COMMENT ON FUNCTION shardid.refuse_write() IS
+    'refuses writes to a table of a shard that is fenced (SI002) or lives elsewhere (SI001); argument: the shard';
+
 -- ---------------------------------------------------------------------------
 -- views and what reads them
 -- ---------------------------------------------------------------------------
