@@ -85,6 +85,7 @@ pub(crate) fn refuse_if_read_only() {
     }
 }
 
+#[inline(always)]
 fn clock_us(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place to write to; these clocks always exist.
@@ -96,6 +97,13 @@ fn clock_us(clock: libc::clockid_t) -> i64 {
 #[inline(always)]
 pub(crate) fn now_us() -> i64 {
     clock_us(libc::CLOCK_REALTIME)
+}
+
+/// The clock on the wall as of the last tick of the kernel's timer: up to 10 ms
+/// behind [`now_us`], at a third of its cost (5 ns instead of 17).
+#[inline(always)]
+pub(crate) fn now_coarse_us() -> i64 {
+    clock_us(libc::CLOCK_REALTIME_COARSE)
 }
 
 /// The clock that nobody sets and that runs on while the machine sleeps, in microseconds.
