@@ -28,7 +28,7 @@ install: deps ## build and install the extension (PG_CONFIG) and the program
 	@echo "install: the program is target/release/shardid" >&2
 
 bench: deps ## print the ratios that docs/benchmarks.md explains
-	@scripts/with-server cargo run --quiet --release --package shardid-tests --bin bench -- $(ARGS)
+	@scripts/with-server cargo run --quiet --package shardid-tests --bin bench -- $(ARGS)
 
 soak: deps ## crashes, clock steps and promotions at random, for as long as told
 	@scripts/with-server cargo run --quiet --package shardid-tests --bin soak -- $(ARGS)

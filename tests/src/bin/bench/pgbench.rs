@@ -1,0 +1,70 @@
+//! Single statements through pgbench, which takes turns between contenders.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::setting::Setting;
+use crate::statistics::median;
+use crate::table::{Table, Target};
+
+/// `SELECT next_id(5)`, prepared, by two clients.
+pub(crate) fn run(setting: &Setting, table: &mut Table) {
+    let shard = setting.new_shard();
+    let next_id = format!("SELECT next_id({shard});");
+    let scripts = ["SELECT 1;", &next_id, "SELECT nextval('seq_1');"];
+    let rounds = setting.pick(7, 3);
+    let tps = take_turns(setting, &scripts, 2, rounds);
+    let [one, next_id, nextval] = [0, 1, 2].map(|which| median(&tps[which]));
+    table.title("SELECT next_id(5), prepared, pgbench with 2 clients");
+    for (name, tps) in
+        [("SELECT 1", one), ("SELECT next_id(5)", next_id), ("SELECT nextval, CACHE 1", nextval)]
+    {
+        table.figure(name, format!("{tps:.0} tps"));
+    }
+    table.ratio("against SELECT 1", next_id / one, Target::AtLeast(0.95));
+    table.ratio("against SELECT nextval", next_id / nextval, Target::AtLeast(1.2));
+}
+
+/// Transactions a second of each script, one value a round.
+pub(crate) fn take_turns(
+    setting: &Setting,
+    scripts: &[&str],
+    clients: usize,
+    rounds: usize,
+) -> Vec<Vec<f64>> {
+    let files: Vec<PathBuf> = scripts
+        .iter()
+        .enumerate()
+        .map(|(number, script)| {
+            let file = setting.server().folder().join(format!("pgbench-{number}.sql"));
+            fs::write(&file, script).expect("the server's folder can be written");
+            file
+        })
+        .collect();
+    let seconds = setting.pick(4, 1);
+    let mut tps = vec![Vec::new(); scripts.len()];
+    for round in 0..rounds {
+        for turn in 0..scripts.len() {
+            let which = (round + turn) % scripts.len();
+            tps[which].push(run_script(setting, &files[which], clients, seconds));
+        }
+    }
+    tps
+}
+
+fn run_script(setting: &Setting, file: &PathBuf, clients: usize, seconds: u32) -> f64 {
+    let output = setting
+        .database()
+        .command("pgbench")
+        .args(["--no-vacuum", "--protocol=prepared"])
+        .arg(format!("--client={clients}"))
+        .args(["--jobs=2", &format!("--time={seconds}"), "--file"])
+        .arg(file)
+        .output()
+        .expect("pgbench can be run");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    text.lines()
+        .find_map(|line| line.strip_prefix("tps = ")?.split(' ').next()?.parse().ok())
+        .unwrap_or_else(|| panic!("pgbench gives no tps: {text}"))
+}
