@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use shardid_cluster::{NodeName, Shard, ShardError};
+use shardid_cluster::{NodeName, Shard, ShardSet, ShardSetError};
 
 /// One file declares a cluster of logical shards; this program makes it so
 ///
@@ -27,6 +28,7 @@ pub(crate) struct Cli {
         short,
         global = true,
         env = "SHARDID_FILE",
+        value_parser = path(),
         value_name = "FILE",
         hide_env_values = true
     )]
@@ -148,7 +150,7 @@ pub(crate) struct DevUp {
     ///
     /// Without it: the one on the path, or the newest that is installed, if it
     /// has the extension.
-    #[arg(long, env = "PG_CONFIG", value_name = "FILE")]
+    #[arg(long, env = "PG_CONFIG", value_name = "FILE", hide_env_values = true, value_parser = path())]
     pub(crate) pg_config: Option<PathBuf>,
 }
 
@@ -288,7 +290,16 @@ pub(crate) struct LayoutArg {
     pub(crate) layout: Option<String>,
 }
 
-fn shard(text: &str) -> Result<Shard, ShardError> {
-    // Not a number at all: let the same error name the range.
-    Shard::new(text.parse().unwrap_or(-1))
+fn shard(text: &str) -> Result<Shard, ShardSetError> {
+    // As in a set of shards, and just one.
+    let set: ShardSet = text.parse()?;
+    match (set.first(), set.len()) {
+        (Some(shard), 1) => Ok(shard),
+        _ => Err(ShardSetError::Form(text.to_owned())),
+    }
+}
+
+/// A path; an empty variable in the environment is none.
+fn path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
 }

@@ -39,8 +39,7 @@ pub(super) async fn run(file: Option<&Path>, args: &Apply) -> Result<(), Failure
 
     let mut hands = hands(&file).await?;
     let wait = Duration::from_secs(args.wait_seconds_max.into());
-    let keeper = hands.get_mut(&file.declared.catalog).expect("the file was checked");
-    lock::take(&mut keeper.connection, &file.declared.catalog, wait).await?;
+    take_locks(&file, &mut hands, wait).await?;
 
     // Somebody may have been here between the look and the lock.
     let truth = look::truth(&file, "apply").await?;
@@ -74,6 +73,19 @@ async fn hands(file: &ClusterFile) -> Result<Hands, Failure> {
         Ok::<_, Failure>((node.clone(), hand))
     });
     try_join_all(connecting).await.map(|hands| hands.into_iter().collect())
+}
+
+/// Takes the lock of the catalogue, which keeps other programs away, and then
+/// those of all nodes: a program that was killed may have left a server process
+/// behind that is still at work there.
+async fn take_locks(file: &ClusterFile, hands: &mut Hands, wait: Duration) -> Result<(), Failure> {
+    let catalog = &file.declared.catalog;
+    let keeper = hands.get_mut(catalog).expect("the file was checked");
+    lock::take(&mut keeper.connection, catalog, wait).await?;
+    for (node, hand) in hands.iter_mut().filter(|(node, _)| *node != catalog) {
+        lock::take(&mut hand.connection, node, wait).await?;
+    }
+    Ok(())
 }
 
 /// The phases of an apply. Within one, nodes are worked on side by side; the
@@ -142,6 +154,17 @@ async fn side_by_side(
 }
 
 async fn take(
+    file: &ClusterFile,
+    plan: &Plan,
+    step: &Step,
+    hand: &mut Hand,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let done = try_take(file, plan, step, hand, progress).await;
+    done.map_err(|failure| failure.detail(view::failed(step)))
+}
+
+async fn try_take(
     file: &ClusterFile,
     plan: &Plan,
     step: &Step,

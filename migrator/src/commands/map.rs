@@ -16,6 +16,6 @@ pub(super) async fn run(file: Option<&Path>, args: &Map) -> Result<(), Failure> 
         MapFormat::Table => print(&view::table(&file, &map)),
         MapFormat::Json => print_json(&view::json(&file.declared, &map)),
         MapFormat::Csv => print(&view::csv(&map)),
-        MapFormat::Pgdog => print(&view::pgdog(&file, &map)?),
+        MapFormat::Pgdog => print(&view::pgdog(&file, &map, &ids::schemas(&file).await?)?),
     }
 }

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 
 /// Runs a command to its exit code.
 pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
-    let file = cli.file.as_deref();
+    let file = cli.file.as_deref().filter(|file| !file.as_os_str().is_empty());
     match cli.command {
         Command::Init(args) => init::run(&args),
         Command::Dev { command: Dev::Up(args) } => dev::up(&args).await,

@@ -26,23 +26,19 @@ const SHARDS: u32 = 64;
 /// Starts the servers, making those that are missing.
 pub(crate) async fn up(args: &DevUp) -> Result<(), Failure> {
     let folder = folder()?;
-    let mut state = match State::load(&folder)? {
-        Some(state) => {
-            state.check_shards(args.shards)?;
-            state
-        }
-        None => {
-            let installation = find::installation(args.pg_config.as_deref())?;
-            let account = Account::for_servers()?;
-            State::create(&folder, &account, &installation, args.shards.unwrap_or(SHARDS))?
-        }
-    };
+    let pg_config = args.pg_config.as_deref().filter(|path| !path.as_os_str().is_empty());
     let account = Account::for_servers()?;
-    let installation = match &args.pg_config {
-        Some(_) => find::installation(args.pg_config.as_deref())?,
-        None => Installation::at(&state.bin)?,
+    let before = State::load(&folder)?;
+    let installation = match (&before, pg_config) {
+        (Some(state), None) => Installation::at(&state.bin)?,
+        _ => find::installation(pg_config)?,
     };
     installation.check(&account)?;
+    let mut state = match before {
+        Some(state) => state,
+        None => State::create(&folder, &account, args.shards.unwrap_or(SHARDS))?,
+    };
+    state.check_shards(args.shards)?;
     state.bin = installation.bin.clone();
 
     state.add_servers(usize::from(args.nodes))?;

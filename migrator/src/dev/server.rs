@@ -53,7 +53,7 @@ impl<'a> Server<'a> {
     /// its database. Returns it with the port it really has.
     pub(super) async fn up(mut self) -> Result<ServerState, Failure> {
         let name = self.server.name.clone();
-        if let Some(pid) = self.pid().await? {
+        if let Some(pid) = self.ready().await? {
             talk::line(format_args!("{name}: is up (process {pid}, port {})", self.server.port));
             self.create_database().await?;
             return Ok(self.server);
@@ -103,6 +103,24 @@ impl<'a> Server<'a> {
         Ok(digits.and_then(|digits| digits.parse().ok()))
     }
 
+    /// The process that serves the data, once it takes connections. One that
+    /// was killed a moment ago still looks alive, until it does not.
+    async fn ready(&self) -> Result<Option<u32>, Failure> {
+        for last in (0..START_TRIES).map(|turn| turn + 1 == START_TRIES) {
+            let Some(pid) = self.pid().await? else { return Ok(None) };
+            let port = self.server.port.to_string();
+            let sockets = self.state.sockets();
+            let output = self
+                .run("pg_isready", |c| c.arg("-q").arg("-h").arg(&sockets).args(["-p", &port]))
+                .await?;
+            if output.status.success() || last {
+                return Ok(Some(pid));
+            }
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+        Ok(None)
+    }
+
     /// Makes the data, beside its place first, so that a cut leaves no half.
     async fn init(&self, data: &Path) -> Result<(), Failure> {
         let beside = data.with_extension("new");
@@ -114,7 +132,7 @@ impl<'a> Server<'a> {
         }
         std::fs::create_dir(&beside).map_err(failed)?;
         self.account.give(&beside)?;
-        let password = self.state.password(&self.server)?;
+        let password = self.state.password()?;
         let pwfile = tempfile::Builder::new()
             .prefix("pw")
             .tempfile_in(self.state.sockets())

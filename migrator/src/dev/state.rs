@@ -9,7 +9,6 @@ use rand::distr::{Alphanumeric, SampleString};
 use serde::{Deserialize, Serialize};
 
 use crate::dev::account::Account;
-use crate::dev::find::Installation;
 use crate::dev::server::free_port;
 use crate::failure::Failure;
 use crate::file::FILE_NAME;
@@ -60,12 +59,7 @@ impl State {
     }
 
     /// Makes the folders, and the password for connections by TCP.
-    pub(super) fn create(
-        folder: &Path,
-        account: &Account,
-        installation: &Installation,
-        shards: u32,
-    ) -> Result<Self, Failure> {
+    pub(super) fn create(folder: &Path, account: &Account, shards: u32) -> Result<Self, Failure> {
         make_folder(folder, 0o755)?;
         let home = home(folder, account)?;
         for (name, mode) in [("log", 0o755), ("run", 0o700)] {
@@ -79,7 +73,7 @@ impl State {
                 .map_err(|e| failed("make", &link, &e))?;
         }
         write(&folder.join(".gitignore"), "*\n", 0o644)?;
-        Ok(Self { bin: installation.bin.clone(), home, shards, servers: Vec::new() })
+        Ok(Self { bin: PathBuf::new(), home, shards, servers: Vec::new() })
     }
 
     /// Refuses another number of shards than these servers were made for.
@@ -130,12 +124,11 @@ impl State {
     }
 
     /// The password of the superuser by TCP, made when first asked for.
-    pub(super) fn password(&self, server: &ServerState) -> Result<String, Failure> {
+    pub(super) fn password(&self) -> Result<String, Failure> {
         let path = self.home.join("run").join("password");
         if let Ok(password) = fs::read_to_string(&path) {
             return Ok(password.trim().to_owned());
         }
-        let _ = server;
         let password = Alphanumeric.sample_string(&mut rand::rng(), 24);
         write(&path, &password, 0o600)?;
         Ok(password)
@@ -156,6 +149,7 @@ impl State {
             shardid_ids::DEFAULT_LAYOUT
         );
         let mut passwords = String::new();
+        let password = self.password()?;
         for server in &self.servers {
             let mut url =
                 url::Url::parse(&format!("postgres:///{DATABASE}")).expect("a fixed text");
@@ -166,7 +160,6 @@ impl State {
             // A socket's path reads better with its slashes.
             let url = url.as_str().replace("%2F", "/");
             text.push_str(&format!("\n[nodes.{}]\nurl = \"{url}\"\n", server.name));
-            let password = self.password(server)?;
             passwords.push_str(&format!("127.0.0.1:{}:*:{SUPERUSER}:{password}\n", server.port));
         }
         write(&folder.join(FILE_NAME), &text, 0o644)?;

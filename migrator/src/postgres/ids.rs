@@ -1,6 +1,9 @@
 //! Taking ids from the node that a shard lives on, and reading layouts there.
 
+use std::collections::BTreeMap;
+
 use futures_util::TryStreamExt;
+use futures_util::future::try_join_all;
 use shardid_cluster::{MapVersion, NodeName, Shard};
 use shardid_ids::Layout;
 use sqlx::postgres::PgConnection;
@@ -115,4 +118,19 @@ pub(crate) async fn map(file: &ClusterFile) -> Result<shardid_cluster::ShardMap,
         return Err(Failure::new("the cluster has no map yet").hint("make it with `shardid apply`"));
     }
     Ok(map)
+}
+
+/// The schema of every shard, by the nodes that hold them.
+pub(crate) async fn schemas(file: &ClusterFile) -> Result<BTreeMap<Shard, String>, Failure> {
+    let asking = file.postgres().map(|(node, address)| async move {
+        let mut connection = connect(node, address, "map").await?;
+        let rows: Vec<(i32, String)> = sqlx::query_as(sql!("id/schemas.sql"))
+            .fetch_all(&mut connection)
+            .await
+            .map_err(|error| failure(node, &error))?;
+        rows.into_iter()
+            .map(|(shard, schema)| Ok((Shard::try_from(shard).map_err(Failure::new)?, schema)))
+            .collect::<Result<Vec<_>, Failure>>()
+    });
+    Ok(try_join_all(asking).await?.into_iter().flatten().collect())
 }

@@ -1,4 +1,4 @@
-//! Only one program changes a cluster at a time.
+//! Only one program changes a cluster at a time, and only one session a node.
 
 use std::time::Duration;
 
@@ -23,7 +23,8 @@ impl std::fmt::Display for Holder {
     }
 }
 
-/// Takes the cluster's lock for as long as this session lasts.
+/// Takes a node's lock for as long as this session lasts; the catalogue node's
+/// is that of the cluster.
 ///
 /// Says for whom it waits, and gives up after `wait`.
 pub(crate) async fn take(
@@ -43,7 +44,7 @@ pub(crate) async fn take(
         .map_err(said)?;
     let holder = holder.map_or("somebody".to_owned(), |holder| holder.to_string());
     let busy = || {
-        Failure::new(format!("the cluster is being changed by {holder}"))
+        Failure::new(format!("node {node} is being changed by {holder}"))
             .hint("wait for it to end, or give it longer with `--wait-seconds-max`")
     };
     if wait.is_zero() {

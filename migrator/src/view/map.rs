@@ -1,5 +1,7 @@
 //! The map for people, for programs, and for PgDog.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use shardid_cluster::{Declared, NodeName, Shard, ShardMap};
 
@@ -48,7 +50,11 @@ pub(crate) fn csv(map: &ShardMap) -> String {
 ///
 /// PgDog numbers servers from 0; ours are numbered in the order of the cluster
 /// file, so a node is added at its end. Users and passwords are PgDog's own.
-pub(crate) fn pgdog(file: &ClusterFile, map: &ShardMap) -> Result<String, Failure> {
+pub(crate) fn pgdog(
+    file: &ClusterFile,
+    map: &ShardMap,
+    schemas: &BTreeMap<Shard, String>,
+) -> Result<String, Failure> {
     let cluster = file.declared.name.as_str();
     let mut text = format!("# shardid: cluster {cluster}, map version {}\n", map.version);
     for (number, (_, address)) in file.postgres().enumerate() {
@@ -71,9 +77,14 @@ pub(crate) fn pgdog(file: &ClusterFile, map: &ShardMap) -> Result<String, Failur
             ))
             .hint(format!("put [nodes.{node}] back"))
         })?;
+        let schema = schemas.get(&shard).ok_or_else(|| {
+            Failure::new(format!("shard {shard} is not on node {node}, where the map has it"))
+                .hint("see what is wrong with `shardid plan`")
+        })?;
         text.push_str(&format!(
-            "\n[[sharded_schemas]]\ndatabase = {}\nname = \"shard_{shard:04}\"\nshard = {number}\n",
-            quoted(cluster)
+            "\n[[sharded_schemas]]\ndatabase = {}\nname = {}\nshard = {number}\n",
+            quoted(cluster),
+            quoted(schema)
         ));
     }
     Ok(text)

@@ -62,6 +62,11 @@ fn room_of(step: &Step) -> &'static str {
     }
 }
 
+/// A step, as it is named when it fails.
+pub(crate) fn failed(step: &Step) -> String {
+    format!("this was to be done: {}", lines(step).join(", "))
+}
+
 fn lines(step: &Step) -> Vec<String> {
     match step {
         Step::InstallExtension { node, version } => {

@@ -44,7 +44,7 @@ pub(crate) fn text(file: &ClusterFile, nodes: &Answers) -> String {
                     truth.held().len().to_string(),
                     weight,
                     answer.bytes.map_or_else(dash, bytes),
-                    milliseconds(answer.skew.ahead_us),
+                    clock(answer.skew),
                     truth
                         .member
                         .as_ref()
@@ -72,16 +72,16 @@ pub(crate) fn text(file: &ClusterFile, nodes: &Answers) -> String {
 
 fn headline(file: &ClusterFile, nodes: &Answers) -> String {
     let declared = &file.declared;
-    let ends =
-        layout(file, nodes).map_or(String::new(), |l| format!(" (to {})", day(l.ends_at_us())));
-    let version =
-        map_version(file, nodes).map_or("no map yet".to_owned(), |v| format!("map version {v}"));
+    let ends = layout(file, nodes).map(|layout| format!(", to {}", day(layout.ends_at_us())));
+    let version = map_version(file, nodes).map(|version| format!("map version {version}"));
     format!(
-        "cluster {}: {}, layout {}{ends}, {version}, catalogue on {}",
+        "cluster {}: {}, {}, catalogue on {}\nlayout {}{}",
         declared.name,
         counted(declared.shards.get(), "shard"),
+        version.as_deref().unwrap_or("no map yet"),
+        declared.catalog,
         declared.layout,
-        declared.catalog
+        ends.as_deref().unwrap_or_default(),
     )
 }
 
@@ -213,8 +213,7 @@ fn state(answer: &Statistics) -> &'static str {
     let truth = &answer.seen.truth;
     match () {
         () if truth.standby => "standby",
-        () if truth.extension.installed.is_none() => "empty",
-        () if truth.member.is_none() => "apart",
+        () if truth.member.is_none() => "new",
         () => "up",
     }
 }
@@ -254,6 +253,11 @@ fn whole_ms(us: i64) -> i64 {
     (us as f64 / 1000.0).round() as i64
 }
 
+/// How far a clock is ahead, where that is more than the measuring may be off.
+fn clock(skew: Skew) -> String {
+    milliseconds(if skew.ahead_us.abs() > skew.error_us { skew.ahead_us } else { 0 })
+}
+
 fn milliseconds(us: i64) -> String {
     match whole_ms(us) {
         ms @ -9999..=9999 => format!("{ms:+} ms").replace("+0", "0"),
@@ -261,8 +265,19 @@ fn milliseconds(us: i64) -> String {
     }
 }
 
+/// Bytes in three digits or so.
 fn bytes(bytes: i64) -> String {
-    indicatif::HumanBytes(bytes.unsigned_abs()).to_string()
+    let mut value = bytes as f64;
+    let mut units = ["B", "KiB", "MiB", "GiB", "TiB"].into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    while let Some(next) = units.next().filter(|_| value >= 999.5) {
+        value /= 1024.0;
+        unit = next;
+    }
+    match value {
+        small if small < 9.95 && unit != "B" => format!("{small:.1} {unit}"),
+        other => format!("{other:.0} {unit}"),
+    }
 }
 
 #[cfg(test)]
@@ -274,5 +289,14 @@ mod tests {
         assert_eq!(milliseconds(400), "0 ms");
         assert_eq!(milliseconds(-2600), "-3 ms");
         assert_eq!(milliseconds(3_600_000_000), "+3600 s");
+    }
+
+    #[test]
+    fn sizes_are_short() {
+        let shown = [0, 999, 1000, 729_088, 1_048_576, 12_345_678_901, i64::MAX].map(bytes);
+        assert_eq!(
+            shown,
+            ["0 B", "999 B", "1.0 KiB", "712 KiB", "1.0 MiB", "11 GiB", "8388608 TiB"]
+        );
     }
 }

@@ -96,6 +96,22 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// The node that the step is about; the map is about all of them.
+    pub fn node(&self) -> Option<&NodeName> {
+        match self {
+            Self::InstallExtension { node, .. }
+            | Self::UpgradeExtension { node, .. }
+            | Self::MigrateCatalog { node, .. }
+            | Self::WriteNode { node, .. }
+            | Self::CreateShards { node, .. }
+            | Self::TellNode { node, .. }
+            | Self::RemoveNode { node } => Some(node),
+            Self::WriteMap { .. } => None,
+        }
+    }
+}
+
 /// What a [`Step::WriteNode`] is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeChange {

@@ -1,0 +1,2 @@
+-- A statement that counts a table ($1, quoted) and sums its rows in any order.
+SELECT format('SELECT count(*), coalesce(sum(hashtextextended(t::text, 0)::numeric), 0)::text FROM ONLY %s t', $1::text) AS statement

@@ -1,0 +1,8 @@
+-- A move ($1), with when it came into its state.
+SELECT move, shard, source, target, kind, rollback_of, schema, way_back, state, shape,
+       (extract(epoch FROM planned_at) * 1000000)::bigint  AS planned_us,
+       (extract(epoch FROM state_since) * 1000000)::bigint AS since_us,
+       (extract(epoch FROM retired_at) * 1000000)::bigint  AS retired_us,
+       planned_by
+  FROM shardid.move
+ WHERE move = $1

@@ -1,0 +1,8 @@
+-- Subscribes ($1) to a publication and slot of that name at $2; $3: with a copy
+-- of what is there. Each change is on disk before it is acknowledged: the
+-- fence waits for that.
+SELECT format(
+           'CREATE SUBSCRIPTION %1$I CONNECTION %2$L PUBLICATION %1$I WITH (slot_name = %1$L, create_slot = false, copy_data = %3$s, synchronous_commit = on)',
+           $1::text, $2::text, $3::boolean) AS statement
+ WHERE NOT EXISTS (SELECT FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid
+                    WHERE s.subname = $1 AND d.datname = current_database())

@@ -1,0 +1,155 @@
+//! From empty servers to a cluster, and what it can do then.
+
+use std::time::Duration;
+
+use shardid_tests::postgres::fallible_iterator::FallibleIterator;
+
+use crate::cluster::Cluster;
+
+#[test]
+fn empty_servers_become_a_cluster_with_ids_in_every_shard() {
+    let cluster = Cluster::of(2, 16);
+    let run = cluster.run(&["apply", "--yes"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(run.stdout, "", "what an apply says is talk");
+    assert!(run.stderr.ends_with("done: cluster photos has map version 1\n"), "{}", run.stderr);
+    for (i, node) in cluster.nodes.iter().enumerate() {
+        let mut client = node.connect();
+        for shard in i as i32 * 8..i as i32 * 8 + 8 {
+            let id: i64 = client.query_one("SELECT next_id($1)", &[&shard]).unwrap().get(0);
+            let back: i32 = client.query_one("SELECT id_shard($1)", &[&id]).unwrap().get(0);
+            assert_eq!(back, shard);
+        }
+        let stamped =
+            "SELECT count(*) FROM shardid.shard WHERE cluster = 'photos' AND map_version = 1";
+        assert_eq!(node.psql(stamped), "16");
+    }
+}
+
+#[test]
+fn an_apply_that_is_run_again_changes_nothing() {
+    let cluster = Cluster::applied(2, 16);
+    let before = cluster.rows();
+    assert!(before.len() > 10, "{before:?}");
+    let run = cluster.run(&["apply", "--yes"]);
+    assert!(run.stderr.contains("nothing to do"), "{}", run.stderr);
+    assert_eq!(before, cluster.rows());
+    cluster.nodes[1].psql("UPDATE shardid.cluster SET map_version = map_version");
+    assert_ne!(before, cluster.rows(), "the comparison sees a change");
+}
+
+#[test]
+fn a_shard_of_another_node_says_where_it_lives() {
+    let cluster = Cluster::applied(2, 4);
+    let mut client = cluster.nodes[0].connect();
+    let error = client.query_one("SELECT next_id(3)", &[]).unwrap_err();
+    let error = error.as_db_error().expect("the server refuses").clone();
+    assert_eq!(error.code().code(), "SI001");
+    let said = format!("{error:?}");
+    assert!(said.contains("pg2") && said.contains("version 1"), "{said}");
+}
+
+#[test]
+fn a_new_cluster_is_spread_by_weight() {
+    let cluster = Cluster::of(3, 40);
+    cluster.declare(40, |node| format!("weight = {}", [0, 3, 1, 0][node]));
+    cluster.run(&["apply", "--yes"]).ok();
+    let map = cluster.run(&["map"]).ok();
+    assert!(map.contains("pg1       30  0-29\npg2       10  30-39\npg3        0\n"), "{map}");
+}
+
+#[test]
+fn shards_that_are_there_before_the_cluster_stay_where_they_are() {
+    let cluster = Cluster::of(2, 4);
+    let (pg1, pg2) = (&cluster.nodes[0], &cluster.nodes[1]);
+    pg2.psql("CREATE EXTENSION shardid; SELECT create_shard(0, 'mine');");
+    let last: i64 = pg2.psql("SELECT next_id(0)").parse().unwrap();
+    cluster.run(&["apply", "--yes"]).ok();
+    assert_eq!(
+        pg2.psql("SELECT shard, schema FROM shardid.shards WHERE state = 'open' ORDER BY 1"),
+        "0|mine\n3|shard_0003"
+    );
+    assert_eq!(
+        pg1.psql("SELECT shard FROM shardid.shards WHERE state = 'open' ORDER BY 1"),
+        "1\n2"
+    );
+    let next: i64 = pg2.psql("SELECT next_id(0)").parse().unwrap();
+    assert!(next > last);
+}
+
+#[test]
+fn a_new_node_gets_the_map_and_no_shards_and_an_empty_one_may_go() {
+    let grown = Cluster::of(3, 8);
+    let text = std::fs::read_to_string(grown.folder().join("shardid.toml")).unwrap();
+    let (two, three) = text.split_at(text.find("[nodes.pg3]").unwrap());
+    grown.write(two);
+    grown.run(&["apply", "--yes"]).ok();
+    grown.write(&format!("{two}{three}"));
+    let run = grown.run(&["apply", "--yes"]);
+    assert!(
+        run.stderr.contains("note: node pg3 holds no shards yet; `shardid rebalance`"),
+        "{}",
+        run.stderr
+    );
+    let map = grown.run(&["map"]).ok();
+    assert!(map.contains("map version 1") && map.contains("pg3        0"), "{map}");
+    assert_eq!(
+        grown.nodes[2].psql("SELECT count(*) FROM shardid.shards WHERE state = 'moved'"),
+        "8"
+    );
+
+    grown.write(two);
+    let run = grown.run(&["apply", "--yes"]);
+    assert!(run.stderr.contains("- pg3: forget"), "{}", run.stderr);
+    assert_eq!(grown.nodes[0].psql("SELECT node FROM shardid.node ORDER BY 1"), "pg1\npg2");
+}
+
+#[test]
+fn another_weight_is_written_and_moves_nothing() {
+    let cluster = Cluster::applied(2, 8);
+    cluster.declare(8, |node| format!("weight = {node}"));
+    let run = cluster.run(&["apply", "--yes"]);
+    assert!(run.stderr.contains("~ pg2: weight 1 -> 2"), "{}", run.stderr);
+    assert!(run.stderr.contains("done: cluster photos has map version 1"), "{}", run.stderr);
+    assert_eq!(
+        cluster.nodes[0].psql("SELECT node, weight FROM shardid.node ORDER BY 1"),
+        "pg1|1\npg2|2"
+    );
+}
+
+#[test]
+fn a_change_of_the_map_is_told_and_noted_with_who_and_when() {
+    let cluster = Cluster::of(1, 4);
+    let mut client = cluster.nodes[0].connect();
+    client.batch_execute("LISTEN shardid_map").unwrap();
+    cluster.run(&["apply", "--yes"]).ok();
+    let mut told = client.notifications();
+    let told = told.timeout_iter(Duration::from_secs(5)).next().unwrap().expect("a notification");
+    assert_eq!((told.channel(), told.payload()), ("shardid_map", "1"));
+    let history = cluster.nodes[0].psql(
+        "SELECT map_version, changed_by LIKE '_%@_%', role, change, now() - changed_at < '1 min' FROM shardid.map_history",
+    );
+    assert_eq!(history, "1|t|postgres|spread 4 shards: pg1 4|t");
+}
+
+#[test]
+fn a_shard_that_was_dropped_by_hand_is_made_again_above_its_ids() {
+    let cluster = Cluster::applied(2, 4);
+    let pg1 = &cluster.nodes[0];
+    let last: i64 = pg1.psql("SELECT next_id(1)").parse().unwrap();
+    pg1.psql("UPDATE shardid.shard SET cluster = NULL WHERE shard = 1; SELECT drop_shard(1)");
+    let run = cluster.run(&["apply", "--yes"]);
+    assert!(run.stderr.contains("+ pg1: create 1 shard: 1"), "{}", run.stderr);
+    let next: i64 = pg1.psql("SELECT next_id(1)").parse().unwrap();
+    assert!(next > last);
+}
+
+#[test]
+fn an_apply_asks_and_without_a_terminal_it_wants_to_be_told() {
+    let cluster = Cluster::of(1, 4);
+    let before = cluster.rows();
+    let error = cluster.run(&["apply"]).refused();
+    assert!(error.contains("there is no terminal to ask on"), "{error}");
+    assert!(error.contains("`--yes`"), "{error}");
+    assert_eq!(before, cluster.rows());
+}

@@ -1,0 +1,16 @@
+//! Tests that run the program `shardid` as a user does, against real servers.
+
+mod apply;
+mod cluster;
+mod cut;
+mod dev;
+mod file;
+mod ids;
+mod lock;
+mod map;
+mod plan;
+mod program;
+mod refuse;
+mod restore;
+mod shell;
+mod status;

@@ -1,0 +1,98 @@
+//! Looking without touching.
+
+use crate::cluster::Cluster;
+
+#[test]
+fn a_plan_touches_nothing_and_needs_no_right_to() {
+    let cluster = Cluster::of(2, 8);
+    let reader = cluster.nodes[0].role("reader");
+    cluster.nodes[0].psql(&format!("GRANT pg_read_all_data TO {reader}"));
+    cluster.edit("postgres://postgres@", &format!("postgres://{reader}@"));
+    let before = cluster.rows();
+    let text = cluster.run(&["plan"]).ok();
+    assert!(text.contains("+ pg1: install shardid "), "{text}");
+    assert!(text.contains("+ pg2: create 4 shards: 4-7"), "{text}");
+    assert_eq!(text, cluster.run(&["apply", "--dry-run"]).ok());
+    assert_eq!(before, cluster.rows());
+
+    cluster.edit(&format!("postgres://{reader}@"), "postgres://postgres@");
+    cluster.run(&["apply", "--yes"]).ok();
+    cluster.edit("postgres://postgres@", &format!("postgres://{reader}@"));
+    let before = cluster.rows();
+    let text = cluster.run(&["plan"]).ok();
+    assert!(text.contains("nothing to do"), "{text}");
+    cluster.run(&["status"]).ok();
+    cluster.run(&["map"]).ok();
+    assert_eq!(before, cluster.rows());
+    cluster.nodes[1].psql("DELETE FROM shardid.shard WHERE shard = 0");
+    let error = cluster.run(&["apply", "--yes"]).refused();
+    assert!(error.contains("permission denied"), "{error}");
+}
+
+#[test]
+fn the_server_itself_forbids_a_plan_to_write() {
+    let cluster = Cluster::of(1, 4);
+    // Whoever looks meets a function that wants to write.
+    cluster.nodes[0].psql(
+        "CREATE TABLE seen (at timestamptz);
+         CREATE FUNCTION public.spy(text) RETURNS regclass LANGUAGE plpgsql
+             AS $$ BEGIN INSERT INTO public.seen VALUES (now()); RETURN NULL; END $$;
+         CREATE FUNCTION public.to_regclass(text) RETURNS regclass LANGUAGE sql AS 'SELECT public.spy($1)';",
+    );
+    let name = cluster.nodes[0].name().to_owned();
+    cluster.nodes[0].psql(&format!("ALTER DATABASE {name} SET search_path = public, pg_catalog"));
+    let error = cluster.run(&["plan"]);
+    assert!(error.stderr.contains("cannot execute INSERT in a read-only transaction"), "{error:?}");
+}
+
+#[test]
+fn a_plan_as_json_is_what_apply_does() {
+    let cluster = Cluster::of(2, 8);
+    let text = cluster.run(&["plan", "--json"]).ok();
+    let steps: Vec<&str> =
+        text.lines().filter_map(|line| line.trim().strip_prefix("\"do\": ")).collect();
+    let expected = [
+        "install_extension",
+        "install_extension",
+        "migrate_catalog",
+        "write_node",
+        "write_node",
+        "write_map",
+        "create_shards",
+        "tell_node",
+        "create_shards",
+        "tell_node",
+    ];
+    assert_eq!(steps, expected.map(|step| format!("\"{step}\",")));
+    assert!(text.contains("\"shards\": \"4-7\""), "{text}");
+    cluster.run(&["apply", "--yes"]).ok();
+    let text = cluster.run(&["plan", "--json"]).ok();
+    assert!(text.contains("\"steps\": [],"), "{text}");
+
+    cluster.edit("shards = 8", "shards = 9");
+    let refused = cluster.run(&["plan", "--json"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.stdout.contains("\"steps\": null"), "{}", refused.stdout);
+    assert!(refused.stdout.contains("\"hint\": \"put `shards = 8` back"), "{}", refused.stdout);
+}
+
+#[test]
+fn a_node_that_cannot_be_reached_is_named_in_bounded_time() {
+    let cluster = Cluster::of(2, 4);
+    // A port that takes connections and never says a word.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    cluster.edit(
+        &cluster.nodes[1].url(),
+        &format!("postgres://postgres@127.0.0.1:{port}/x?connect_timeout=1&sslmode=disable"),
+    );
+    let started = std::time::Instant::now();
+    let error = cluster.run(&["plan"]).refused();
+    assert!(started.elapsed().as_secs() < 5);
+    assert!(
+        error.contains(&format!(
+            "could not reach node pg2 at 127.0.0.1:{port}/x: no answer within 1 s"
+        )),
+        "{error}"
+    );
+}

@@ -1,0 +1,74 @@
+//! Running the program and looking at what it says.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// The program, built from the sources as they are now.
+pub(crate) fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let root =
+            Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the workspace");
+        let status = Command::new(cargo)
+            .args(["build", "--quiet", "--package", "shardid-migrator"])
+            .current_dir(root)
+            .status()
+            .expect("cargo runs");
+        assert!(status.success(), "the program cannot be built");
+        // This test is target/PROFILE/deps/cli-…, the program is target/debug/shardid.
+        let me = std::env::current_exe().expect("a test has a path");
+        let target = me.ancestors().nth(3).expect("a test is in target/PROFILE/deps");
+        target.join("debug/shardid")
+    })
+}
+
+/// What a run has said, and how it ended.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: i32,
+}
+
+/// The program in a folder, with nothing of our environment that it looks at.
+pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program());
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        if name.starts_with("PG") || name.starts_with("SHARDID") || name.starts_with("RUST_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(mut command: Command) -> Run {
+    let output = command.output().expect("the program runs");
+    Run {
+        stdout: String::from_utf8(output.stdout).expect("the program speaks UTF-8"),
+        stderr: String::from_utf8(output.stderr).expect("the program speaks UTF-8"),
+        code: output.status.code().unwrap_or(-1),
+    }
+}
+
+impl Run {
+    /// Stdout of a run that must have succeeded.
+    #[track_caller]
+    pub(crate) fn ok(self) -> String {
+        assert_eq!(self.code, 0, "{}\n{}", self.stdout, self.stderr);
+        self.stdout
+    }
+
+    /// Stderr of a run that must have been refused, with an error and a hint.
+    #[track_caller]
+    pub(crate) fn refused(self) -> String {
+        assert_eq!(self.code, 1, "{}\n{}", self.stdout, self.stderr);
+        assert!(self.stderr.contains("error: "), "{}", self.stderr);
+        assert!(self.stderr.contains("\n\nhint: "), "{}", self.stderr);
+        self.stderr
+    }
+}
