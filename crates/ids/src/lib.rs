@@ -18,7 +18,7 @@ mod lease;
 mod text;
 
 pub use builtin::{BUILTIN, Builtin, DEFAULT_LAYOUT, builtin};
-pub use clock::{ClockBase, Position, Refused, advance};
+pub use clock::{ClockBase, Position, Refused, advance, after_unknown};
 pub use conceal::{ConcealError, ConcealKey, KEY_BYTES_MIN};
 pub use layout::{IdError, Layout, LayoutError, Parts, Shard, TIME_MAX_US};
 pub use lease::{Renewal, renew};

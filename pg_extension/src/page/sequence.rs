@@ -5,7 +5,8 @@
 //! fields tell how far an id is safe:
 //!
 //! - `last_value` is the last id handed out (or the end of a block somebody
-//!   holds), in full;
+//!   holds), in full. A generator's sequence is made as one that was called; in a
+//!   new file one that was not has been restarted, from where nobody knows;
 //! - `log_cnt` is the *negative* of the lease: the highest id that the last WAL
 //!   record covers. PostgreSQL's own code leaves `log_cnt >= 0`, and reads a
 //!   negative one as "log now"; so either side notices the other and logs again.
@@ -19,7 +20,7 @@
 use core::ffi::c_int;
 
 use pgrx::pg_sys;
-use shardid_ids::{Layout, Position, Refused, Renewal, Shard, advance, renew};
+use shardid_ids::{Layout, Position, Refused, Renewal, Shard, advance, after_unknown, renew};
 
 use super::{backend, ffi};
 
@@ -248,10 +249,6 @@ unsafe fn take(request: &Request, page: Page, place: Place) -> Visit {
     // assignments and PostgreSQL's own WAL calls.
     unsafe {
         let data = page.data;
-        let called = (*data).is_called != 0;
-        // A value that was not called yet is the next one, not the last one.
-        let stored = if called { (*data).last_value } else { (*data).last_value - 1 };
-        let last = layout.position_at_or_below(*shard, stored.max(request.floor));
         // The clock is read under the lock: a wait for it must not make it old.
         let now_us = backend::now_us();
         if now_us > request.clock_checked_until_us {
@@ -259,18 +256,27 @@ unsafe fn take(request: &Request, page: Page, place: Place) -> Visit {
             return Visit::CheckClock;
         }
         let now = layout.tick_at(now_us);
-        let position =
-            match advance(last, now, request.max_drift_ticks, layout.slots(), layout.ticks()) {
-                Ok(position) => position,
-                Err(refused) => {
-                    ffi::UnlockReleaseBuffer(page.buffer);
-                    return Visit::Refused(refused);
-                }
-            };
+        let old_chain = page.chain();
+        let called = (*data).is_called != 0;
+        // A value that was not called yet is the next one, not the last one.
+        let stored = if called { (*data).last_value } else { (*data).last_value - 1 };
+        let mut last = layout.position_at_or_below(*shard, stored.max(request.floor));
+        let mut max_drift = request.max_drift_ticks;
+        if !called && old_chain == 0 {
+            // A new file: TRUNCATE … RESTART IDENTITY or the like. The value is an old one.
+            last = last.max(after_unknown(now, max_drift, layout.slots()));
+            max_drift = max_drift.saturating_add(1);
+        }
+        let position = match advance(last, now, max_drift, layout.slots(), layout.ticks()) {
+            Ok(position) => position,
+            Err(refused) => {
+                ffi::UnlockReleaseBuffer(page.buffer);
+                return Visit::Refused(refused);
+            }
+        };
         let count = request.want.min(layout.slots() - position.slot);
         let first = layout.id(*shard, position);
 
-        let old_chain = page.chain();
         let old_lsn = page.lsn();
         let leased =
             ((*data).log_cnt < 0).then(|| layout.tick_of((*data).log_cnt.wrapping_neg())).flatten();
