@@ -176,7 +176,8 @@ impl<'a> Stage<'a> {
         let server = self.server();
         self.psql.get_or_insert_with(|| {
             let mut command = server.command("psql");
-            command.args(["-X", "-q", "-d", DATABASE]);
+            // The CONTEXT of an error is the line number of a function's own text.
+            command.args(["-X", "-q", "-v", "SHOW_CONTEXT=never", "-d", DATABASE]);
             // A block that waits for ever would hold up the tests.
             command.env("PGOPTIONS", "-c statement_timeout=60s");
             Session::start(command)
