@@ -15,6 +15,13 @@ COMMENT ON SCHEMA shardid IS 'tables and views of the extension shardid';
 -- layouts
 -- ---------------------------------------------------------------------------
 
+CREATE FUNCTION shardid.layout_ticks(
+    epoch timestamptz, tick interval, shards bigint, slots bigint, ticks bigint
+) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'layout_ticks_wrapper';
+COMMENT ON FUNCTION shardid.layout_ticks(timestamptz, interval, bigint, bigint, bigint) IS
+    'how many ticks a layout of these parts has; refuses what is no layout';
+
 -- Text keys are COLLATE "C": the library looks them up by index, see page/catalog.rs.
 CREATE TABLE shardid.layout (
     name text COLLATE "C" PRIMARY KEY CHECK (name <> ''),
@@ -22,7 +29,9 @@ CREATE TABLE shardid.layout (
     tick interval NOT NULL,
     ticks bigint NOT NULL,
     shards bigint NOT NULL,
-    slots bigint NOT NULL
+    slots bigint NOT NULL,
+    -- Raises its own error where the parts do not fit a positive bigint.
+    CHECK (shardid.layout_ticks(epoch, tick, shards, slots, ticks) = ticks)
 );
 COMMENT ON TABLE shardid.layout IS
     'how an id is put together: (time × shards + shard) × slots + slot; add one with create_layout()';
@@ -40,13 +49,6 @@ INSERT INTO shardid.layout (name, epoch, tick, ticks, shards, slots) VALUES
     ('log32_2020', '2020-01-01 00:00:00+00', '1 s', 2147483648, 1024, 4194304),
     ('decimal19', '1970-01-01 00:00:00+00', '1 s', 9223372036, 100, 10000000),
     ('js53', '2026-01-01 00:00:00+00', '1 s', 4294967296, 256, 8192);
-
-CREATE FUNCTION shardid.layout_ticks(
-    epoch timestamptz, tick interval, shards bigint, slots bigint, ticks bigint
-) RETURNS bigint
-LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'layout_ticks_wrapper';
-COMMENT ON FUNCTION shardid.layout_ticks(timestamptz, interval, bigint, bigint, bigint) IS
-    'how many ticks a layout of these parts has; refuses what is no layout';
 
 CREATE FUNCTION shardid.layout_end(epoch timestamptz, tick interval, ticks bigint)
 RETURNS timestamptz

@@ -171,11 +171,19 @@ pub(crate) fn no_layout(name: &str) -> Report {
 
 pub(crate) fn count_out_of_range(count: i64) -> Report {
     Report::new(b"22003", format!("count must not be negative, but is {count}"))
+        .hint("Ask for 0 or more: SELECT * FROM next_ids(5, 1000);")
 }
 
 /// An id or a time that is not of the layout it is read with.
 pub(crate) fn not_of_layout(error: IdError, layout: &str) -> Report {
-    Report::new(b"22003", format!("{error}")).detail(format!("Read with layout \"{layout}\"."))
+    let report =
+        Report::new(b"22003", error.to_string()).detail(format!("Read with layout \"{layout}\"."));
+    match error {
+        IdError::Beyond { id, .. } => {
+            report.hint(format!("See which layout it may be of: SELECT * FROM id_explain({id});"))
+        }
+        _ => report,
+    }
 }
 
 pub(crate) fn bad_layout(error: &LayoutError) -> Report {
@@ -196,10 +204,12 @@ pub(crate) fn bad_tick() -> Report {
 
 pub(crate) fn infinite_time() -> Report {
     Report::new(b"22008", "an infinite time has no id".into())
+        .hint("Use an instant, such as now() or '2026-01-01Z'.")
 }
 
 pub(crate) fn bad_text(text: &str, error: &TextError) -> Report {
     Report::new(b"22P02", format!("\"{text}\" is not an id as text: {error}"))
+        .hint("Such texts are made by id_text(id).")
 }
 
 pub(crate) fn bad_conceal(error: ConcealError) -> Report {
