@@ -5,6 +5,7 @@ mod changes;
 mod clock;
 mod crash;
 mod ddl;
+mod errors;
 mod fence;
 mod harness;
 mod smoke;
