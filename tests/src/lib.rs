@@ -17,6 +17,7 @@ pub mod docs;
 mod installation;
 mod processes;
 mod random;
+mod reach;
 mod refusal;
 mod run_folder;
 mod server;

@@ -1,14 +1,12 @@
 //! A PostgreSQL server of our own, to start, crash and clean up.
 
 use std::fs::{self, File};
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{panicking, sleep};
 use std::time::{Duration, Instant};
 
-use postgres::{Client, Config, NoTls};
 use rustix::process::Signal;
 
 use crate::{Builder, Clock, Installation, clock, processes, start, wait_until};
@@ -41,6 +39,11 @@ impl Server {
         Self::builder().start()
     }
 
+    /// What messages call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(crate) fn new(name: &str, folder: &Path, port: u16, clock: Clock) -> Self {
         Self {
             name: name.to_owned(),
@@ -71,83 +74,6 @@ impl Server {
         self.port
     }
 
-    /// The address of a database over TCP.
-    pub fn url(&self, database: &str) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
-    }
-
-    /// Connects as the superuser.
-    ///
-    /// # Panics
-    ///
-    /// Where the server cannot be reached.
-    #[track_caller]
-    pub fn connect(&self, database: &str) -> Client {
-        self.connect_as(database, "postgres")
-    }
-
-    /// Connects as a role; see [`Server::connect`].
-    #[track_caller]
-    pub fn connect_as(&self, database: &str, user: &str) -> Client {
-        self.config(database)
-            .user(user)
-            .connect(NoTls)
-            .unwrap_or_else(|error| panic!("{} cannot be reached as {user}: {error:?}", self.name))
-    }
-
-    /// Connects as the superuser to a server that may be down.
-    pub fn try_connect(&self, database: &str) -> Result<Client, postgres::Error> {
-        self.config(database).connect(NoTls)
-    }
-
-    fn config(&self, database: &str) -> Config {
-        let mut config = Config::new();
-        config.host_path(&self.folder).port(self.port).user("postgres").dbname(database);
-        config
-    }
-
-    /// A command for a program of this installation, such as `pgbench` or
-    /// `pg_dump`, that finds this server by its environment.
-    pub fn command(&self, program: &str) -> Command {
-        let mut command = Installation::get().client(program);
-        command
-            .env("PGHOST", &self.folder)
-            .env("PGPORT", self.port.to_string())
-            .env("PGUSER", "postgres");
-        command
-    }
-
-    /// Runs SQL in psql and returns the rows, columns parted by `|`.
-    ///
-    /// # Panics
-    ///
-    /// With psql's words where a statement fails.
-    #[track_caller]
-    pub fn psql(&self, database: &str, sql: &str) -> String {
-        self.try_psql(database, sql).unwrap_or_else(|words| panic!("psql failed on {sql}\n{words}"))
-    }
-
-    /// Runs SQL in psql; the error is what psql printed, from the first
-    /// statement that failed.
-    pub fn try_psql(&self, database: &str, sql: &str) -> Result<String, String> {
-        let mut psql = self
-            .command("psql")
-            .args(["-XqAt", "-v", "ON_ERROR_STOP=1", "-d", database, "-f", "-"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("psql can be run");
-        // psql stops reading at an error, and says so at its end.
-        let _ = psql.stdin.take().expect("its input is a pipe").write_all(sql.as_bytes());
-        let output = psql.wait_with_output().expect("psql ends");
-        if output.status.success() {
-            Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
-        } else {
-            Err(String::from_utf8_lossy(&output.stderr).into_owned())
-        }
-    }
-
     /// Starts a server that is down, and waits until it takes connections.
     ///
     /// # Panics
@@ -163,21 +89,7 @@ impl Server {
     /// Starts the server; the error is the end of its log.
     pub(crate) fn try_start(&self) -> Result<(), String> {
         let mut postmaster = self.postmaster();
-        assert!(postmaster.is_none(), "{} is running already", self.name);
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(self.log_file())
-            .expect("the log can be written");
-        let mut child = Installation::get()
-            .as_server("postgres", &self.clock.variables(&self.folder))
-            .arg("-D")
-            .arg(self.data())
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().expect("a file has two handles"))
-            .stderr(log)
-            .spawn()
-            .expect("the server can be run");
+        let mut child = self.spawn(postmaster.is_some());
         let deadline = Instant::now() + PATIENCE;
         while let Err(error) = self.try_connect("postgres") {
             let gone = child.try_wait().expect("it is our child").is_some();
@@ -190,6 +102,34 @@ impl Server {
         }
         *postmaster = Some(child);
         Ok(())
+    }
+
+    /// Starts a server that is down and crashes it after a while, wherever it
+    /// is by then: most likely in its recovery.
+    pub fn start_and_kill9(&self, after: Duration) {
+        let mut postmaster = self.postmaster();
+        *postmaster = Some(self.spawn(postmaster.is_some()));
+        drop(postmaster);
+        sleep(after);
+        self.kill9();
+    }
+
+    fn spawn(&self, running: bool) -> Child {
+        assert!(!running, "{} is running already", self.name);
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.log_file())
+            .expect("the log can be written");
+        Installation::get()
+            .as_server("postgres", &self.clock.variables(&self.folder))
+            .arg("-D")
+            .arg(self.data())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a file has two handles"))
+            .stderr(log)
+            .spawn()
+            .expect("the server can be run")
     }
 
     /// Stops the server as an administrator would (`fast`), with a checkpoint.

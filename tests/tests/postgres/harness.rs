@@ -57,6 +57,19 @@ fn a_server_goes_on_after_a_crash_with_what_was_committed() {
 }
 
 #[test]
+fn a_server_killed_in_its_recovery_recovers_the_next_time() {
+    let server = Server::start_new();
+    server.psql("postgres", "CREATE TABLE t AS SELECT 1 AS n");
+    server.kill9();
+    for millis in [5, 20, 60] {
+        server.start_and_kill9(Duration::from_millis(millis));
+        assert!(!server.is_running());
+    }
+    server.start();
+    assert_eq!(server.psql("postgres", "SELECT n FROM t"), "1");
+}
+
+#[test]
 fn a_killed_backend_makes_the_server_recover() {
     let server = Server::start_new();
     let mut client = server.connect("postgres");
