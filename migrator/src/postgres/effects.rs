@@ -21,9 +21,10 @@ pub(crate) struct Hand {
 }
 
 impl Hand {
-    /// Bounds the time that changes wait for others.
+    /// Bounds the time that changes wait for others, and nothing else: what a
+    /// role's settings allow a statement may be too short for a batch of shards.
     pub(crate) async fn bound(&mut self) -> Result<(), Failure> {
-        self.run(sqlx::query(sql!("lock/timeout.sql")).bind(LOCK_TIMEOUT)).await
+        self.run(sqlx::query(sql!("apply/limits.sql")).bind(LOCK_TIMEOUT)).await
     }
 
     /// `CREATE EXTENSION`, unless somebody was quicker.

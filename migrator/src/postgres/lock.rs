@@ -66,7 +66,9 @@ pub(crate) async fn check(connection: &mut PgConnection, node: &NodeName) -> Res
         sqlx::query_scalar(sql!("lock/held.sql")).fetch_one(&mut *connection).await;
     match held {
         Ok(true) => Ok(()),
-        Ok(false) => Err(Failure::new("the cluster's lock was lost").at(format!("node {node}"))),
+        Ok(false) => Err(Failure::new("the cluster's lock was lost")
+            .at(format!("node {node}"))
+            .hint("connect to the servers themselves: a pooler that changes sessions between transactions loses locks")),
         Err(error) => Err(failure(node, &error)),
     }
 }

@@ -1,5 +1,6 @@
 //! A plan as a person would want to review it, and as JSON.
 
+use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 use shardid_cluster::{Declared, NodeChange, Plan, ShardSet, Step, Truth};
 
@@ -26,7 +27,8 @@ pub(crate) fn text(declared: &Declared, truth: &Truth, plan: &Plan) -> String {
             text.push_str(&format!("\n{room}\n"));
         }
         for line in lines(step) {
-            text.push_str(&format!("  {line}\n"));
+            let style = style_of(&line);
+            text.push_str(&format!("  {style}{line}{style:#}\n"));
         }
     }
     if plan.is_empty() {
@@ -60,6 +62,17 @@ fn room_of(step: &Step) -> &'static str {
         Step::WriteMap { .. } => "map",
         Step::CreateShards { .. } | Step::TellNode { .. } => "shards",
     }
+}
+
+/// Green for what is made, yellow for what is changed, red for what goes. The
+/// streams that this is printed to leave it out where there is no terminal.
+fn style_of(line: &str) -> Style {
+    let color = match line.chars().next() {
+        Some('+') => AnsiColor::Green,
+        Some('~') => AnsiColor::Yellow,
+        _ => AnsiColor::Red,
+    };
+    Style::new().fg_color(Some(color.into()))
 }
 
 /// A step, as it is named when it fails.
