@@ -181,7 +181,9 @@ CREATE TRIGGER generator_changed AFTER INSERT OR UPDATE OR DELETE ON shardid.id_
 CREATE FUNCTION shardid.shard_changed() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF TG_OP <> 'UPDATE' OR NEW.state <> OLD.state THEN
+    IF TG_OP <> 'UPDATE'
+        OR (NEW.state, NEW.system_identifier, NEW.database) IS DISTINCT FROM (OLD.state, OLD.system_identifier, OLD.database)
+    THEN
         UPDATE shardid.id_sequence s SET shard = s.shard
         WHERE s.shard = CASE TG_OP WHEN 'DELETE' THEN OLD.shard ELSE NEW.shard END;
     END IF;
