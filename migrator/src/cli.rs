@@ -6,6 +6,8 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use shardid_cluster::{NodeName, Shard, ShardSet, ShardSetError};
 
+use crate::moving::Verify;
+
 /// One file declares a cluster of logical shards; this program makes it so
 ///
 /// shardid spreads logical shards over PostgreSQL servers, and each server hands
@@ -80,6 +82,54 @@ pub(crate) enum Command {
     ///
     /// Read from the catalogue, so it is right even while nodes are down.
     Map(Map),
+
+    /// Move shards to another node while they are in use
+    ///
+    /// A shard keeps taking reads throughout, and writes until the last step,
+    /// where they wait for at most `--fence-seconds-max`, and then are refused
+    /// with the new node's name. Everything that can refuse a move is looked at
+    /// before anything is made. A move that is interrupted goes on with `shardid
+    /// resume`, or is given up with `shardid abort`.
+    ///
+    /// The old copy stays until `shardid retire`, refuses clients, and follows
+    /// the new one, so that `shardid rollback` loses nothing.
+    Move(Move),
+
+    /// Move every shard away from a node
+    ///
+    /// The shards go to the other nodes by weight, as with `rebalance`.
+    Drain(Drain),
+
+    /// Move as few shards as even the nodes out
+    ///
+    /// Shows the plan and asks first. Run twice it changes nothing.
+    Rebalance(Rebalance),
+
+    /// Show the journal of moves, and what can be done with each
+    Moves(Moves),
+
+    /// Go on with a move that is standing
+    Resume(Standing),
+
+    /// Give a move up: the shard stays where it is, and everything that was made is removed
+    ///
+    /// Possible until the move is switched; after that there is `rollback`.
+    Abort(Standing),
+
+    /// Go back to the old copy of a move that is done
+    ///
+    /// The old copy has followed since, so this is a fence and a switch, and
+    /// loses nothing. It is a move of its own, which can be resumed or aborted.
+    Rollback(Standing),
+
+    /// Drop the old copy of a move that is done
+    ///
+    /// After it there is no way back but another move.
+    Retire {
+        /// Number of the move, as `shardid moves` shows it
+        #[arg(value_name = "MOVE")]
+        id: i64,
+    },
 
     /// Take, read and make ids
     Id {
@@ -242,6 +292,111 @@ pub(crate) enum Id {
     /// Rows from then on are those with `id >= ` that number. Needs no server for
     /// the layouts that come with shardid.
     At(IdAt),
+}
+
+/// How moves are made.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct MoveOptions {
+    /// Longest time writers may wait; past it the move goes back to following
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
+    pub(crate) fence_seconds_max: u32,
+
+    /// How carefully both copies are compared while writers wait
+    #[arg(long, value_name = "HOW", default_value = "cheap")]
+    pub(crate) verify: Verify,
+}
+
+/// How several moves are made.
+#[derive(Debug, Args)]
+pub(crate) struct ManyMoves {
+    #[command(flatten)]
+    pub(crate) options: MoveOptions,
+
+    /// Do not have the old copy follow the new one: there is no rollback then
+    #[arg(long)]
+    pub(crate) no_rollback: bool,
+
+    /// How many shards to move at once
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
+    pub(crate) parallel: u16,
+
+    /// Show the plan, check it, and change nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Move {
+    /// Logical shards, as in the map: 5 or 5-12 or 3,5-12
+    #[arg(value_name = "SHARDS", required = true)]
+    pub(crate) shards: Vec<ShardSet>,
+
+    /// Node that is to hold them
+    #[arg(long, value_name = "NODE")]
+    pub(crate) to: NodeName,
+
+    #[command(flatten)]
+    pub(crate) how: ManyMoves,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Drain {
+    /// Node to empty
+    pub(crate) node: NodeName,
+
+    #[command(flatten)]
+    pub(crate) how: ManyMoves,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rebalance {
+    /// What to even out
+    #[arg(long, value_name = "WHAT", default_value = "count")]
+    pub(crate) by: By,
+
+    /// The most moves to make
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_moves: Option<u32>,
+
+    /// Node to leave alone: it neither gives nor takes shards
+    #[arg(long, value_name = "NODE")]
+    pub(crate) exclude: Vec<NodeName>,
+
+    #[command(flatten)]
+    pub(crate) how: ManyMoves,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// The number of shards
+    Count,
+    /// Their bytes on disk
+    Size,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Moves {
+    /// Print it as JSON, with the time in each state
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// How many of the moves that are over to show
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    pub(crate) over: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Standing {
+    /// Number of the move, as `shardid moves` shows it
+    #[arg(value_name = "MOVE")]
+    pub(crate) id: i64,
+
+    #[command(flatten)]
+    pub(crate) options: MoveOptions,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! How a command ends when it does not succeed: message, facts, hint, exit code.
 
 use std::fmt;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
@@ -12,6 +13,8 @@ pub(crate) enum Exit {
     Failed = 1,
     /// The command line or the cluster file makes no sense.
     Usage = 2,
+    /// A move is standing and wants `resume` or `abort`.
+    Standing = 3,
 }
 
 /// Why a command did not do what it was asked.
@@ -42,6 +45,11 @@ impl Failure {
     /// Something that was asked wrongly.
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Usage, ..Self::new(message) }
+    }
+
+    /// Says that a move is standing because of it.
+    pub(crate) fn standing(self) -> Self {
+        Self { exit: Exit::Standing, ..self }
     }
 
     /// Several failures as one; the first decides the exit code.
@@ -84,12 +92,14 @@ impl Failure {
             if i > 0 {
                 anstream::eprintln!();
             }
-            anstream::eprintln!("{red}error:{red:#} {}", report.message);
+            anstream::eprintln!("{red}error:{red:#} {}", wrapped(&report.message, "error: "));
             for detail in &report.details {
-                anstream::eprintln!("  {}", detail.trim_end().replace('\n', "\n  "));
+                for line in detail.trim_end().lines() {
+                    anstream::eprintln!("  {line}");
+                }
             }
             if let Some(hint) = &report.hint {
-                anstream::eprintln!("\n{green}hint:{green:#} {hint}");
+                anstream::eprintln!("\n{green}hint:{green:#} {}", wrapped(hint, "hint: "));
             }
         }
     }
@@ -103,6 +113,24 @@ impl Failure {
     pub(crate) fn messages(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.reports.iter().map(|report| (report.message.as_str(), report.hint.as_deref()))
     }
+}
+
+/// A text broken between words where a terminal would break it anywhere; what
+/// is read by programs stays on one line.
+fn wrapped(text: &str, head: &str) -> String {
+    if !std::io::stderr().is_terminal() {
+        return text.to_owned();
+    }
+    let lines = textwrap::wrap(
+        text,
+        textwrap::Options::new(textwrap::termwidth().min(100))
+            .initial_indent(head)
+            .subsequent_indent("  ")
+            .word_separator(textwrap::WordSeparator::AsciiSpace)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+            .break_words(false),
+    );
+    lines.join("\n").trim_start_matches(head).to_owned()
 }
 
 impl From<shardid_cluster::Refusal> for Failure {

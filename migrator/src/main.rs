@@ -6,6 +6,7 @@ mod commands;
 mod dev;
 mod failure;
 mod file;
+mod moving;
 mod postgres;
 mod talk;
 mod view;

@@ -4,6 +4,7 @@ mod apply;
 mod id;
 mod init;
 mod map;
+mod moving;
 mod plan;
 mod shell;
 mod status;
@@ -26,6 +27,14 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Apply(args) => apply::run(file, &args).await,
         Command::Status(args) => return status::run(file, &args).await,
         Command::Map(args) => map::run(file, &args).await,
+        Command::Move(args) => moving::shards(file, &args).await,
+        Command::Drain(args) => moving::drain(file, &args).await,
+        Command::Rebalance(args) => moving::rebalance(file, &args).await,
+        Command::Moves(args) => moving::moves(file, &args).await,
+        Command::Resume(args) => moving::resume(file, &args).await,
+        Command::Abort(args) => moving::abort(file, &args).await,
+        Command::Rollback(args) => moving::rollback(file, &args).await,
+        Command::Retire { id } => moving::retire(file, id).await,
         Command::Id { command: Id::Next(args) } => id::next(file, &args).await,
         Command::Id { command: Id::Decode(args) } => id::decode(file, &args).await,
         Command::Id { command: Id::At(args) } => id::at(file, &args).await,

@@ -23,6 +23,18 @@ use crate::view::table::{Column, Table};
 /// How many shards the cluster file declares where nobody says.
 const SHARDS: u32 = 64;
 
+/// A client program of an installed PostgreSQL, such as `pg_dump`: that of
+/// PG_CONFIG, or of the newest server here, or whatever the path has.
+pub(crate) fn client_program(name: &str) -> Result<tokio::process::Command, Failure> {
+    let pg_config = std::env::var_os("PG_CONFIG").filter(|path| !path.is_empty());
+    let installed = find::installation(pg_config.as_deref().map(Path::new));
+    let program = installed.map(|found| found.program(name)).ok().filter(|path| path.exists());
+    let program = program.unwrap_or_else(|| PathBuf::from(name));
+    let mut command = tokio::process::Command::new(program);
+    command.kill_on_drop(true);
+    Ok(command)
+}
+
 /// Starts the servers, making those that are missing.
 pub(crate) async fn up(args: &DevUp) -> Result<(), Failure> {
     let folder = folder()?;

@@ -119,6 +119,38 @@ impl Address {
         self.url.as_str().parse()
     }
 
+    /// How another server connects to this PostgreSQL database, password included:
+    /// for `CREATE SUBSCRIPTION`, and never for the eyes of a person.
+    pub(crate) fn for_servers(&self) -> String {
+        self.url.to_string()
+    }
+
+    /// Tells a program of PostgreSQL's how to connect, by its environment: what
+    /// stands on a command line is seen by everybody.
+    pub(crate) fn give_to(&self, command: &mut tokio::process::Command) {
+        if let (Ok(options), Some(place)) = (self.postgres(), self.place()) {
+            let host = place.socket.map_or(place.host, |socket| socket.display().to_string());
+            command
+                .env("PGHOST", host)
+                .env("PGPORT", place.port.to_string())
+                .env("PGUSER", options.get_username())
+                .env("PGDATABASE", place.database);
+        }
+        if let Some(password) = password_of(&self.url) {
+            let password = percent_encoding::percent_decode_str(&password).decode_utf8_lossy();
+            command.env("PGPASSWORD", password.as_ref());
+        }
+        for (key, value) in self.url.query_pairs() {
+            match key.as_ref() {
+                "sslmode" => command.env("PGSSLMODE", value.as_ref()),
+                "sslrootcert" => command.env("PGSSLROOTCERT", value.as_ref()),
+                "sslcert" => command.env("PGSSLCERT", value.as_ref()),
+                "sslkey" => command.env("PGSSLKEY", value.as_ref()),
+                _ => command,
+            };
+        }
+    }
+
     /// Where it is, for a person: host, port and database.
     pub(crate) fn shown(&self) -> String {
         self.place().map_or_else(

@@ -1,6 +1,7 @@
 //! How things look: tables, plans, JSON.
 
 pub(crate) mod map;
+pub(crate) mod moves;
 pub(crate) mod plan;
 pub(crate) mod status;
 pub(crate) mod table;

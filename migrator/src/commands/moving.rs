@@ -1,0 +1,282 @@
+//! `shardid move`, `drain`, `rebalance`, `moves`, `resume`, `abort`, `rollback`, `retire`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt};
+use shardid_cluster::{
+    BalanceBy, MoveEvent, MoveState, NodeLoad, NodeName, PlannedMove, Shard, ShardMap, ShardSet,
+    next_state,
+};
+
+use crate::cli::{self, By, Drain, ManyMoves, MoveOptions, Moves, Rebalance, Standing};
+use crate::commands::{print, print_json};
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::moving::{self, Journal, Options, Road, Server, check_all, drive};
+use crate::postgres::{ids, sql};
+use crate::talk;
+use crate::view::moves as view;
+
+impl From<MoveOptions> for Options {
+    fn from(options: MoveOptions) -> Self {
+        Self {
+            fence_max: Duration::from_secs(options.fence_seconds_max.into()),
+            verify: options.verify,
+        }
+    }
+}
+
+pub(super) async fn shards(file: Option<&Path>, args: &cli::Move) -> Result<(), Failure> {
+    let file = ClusterFile::load(file)?;
+    let map = ids::map(&file).await?;
+    let wanted = args.shards.iter().fold(ShardSet::new(), |all, set| all.or(set));
+    file.address(&args.to)?;
+    let mut planned = Vec::new();
+    let mut unknown = Vec::new();
+    for shard in wanted.iter() {
+        match map.node_of(shard) {
+            Some(source) if *source == args.to => {
+                talk::line(format_args!("shard {shard} is on {} already", args.to));
+            }
+            Some(source) => {
+                planned.push(PlannedMove { shard, source: source.clone(), target: args.to.clone() })
+            }
+            None => unknown.push(
+                Failure::new(format!("cluster {} has no shard {shard}", file.declared.name))
+                    .hint(format!("its shards are 0 to {}", file.declared.shards.get() - 1)),
+            ),
+        }
+    }
+    Failure::all(unknown).map_or(Ok(()), Err)?;
+    make(&file, planned, &args.how).await
+}
+
+pub(super) async fn drain(file: Option<&Path>, args: &Drain) -> Result<(), Failure> {
+    let file = ClusterFile::load(file)?;
+    file.address(&args.node)?;
+    let mut loads = loads(&file, &[]).await?;
+    if let Some(load) = loads.get_mut(&args.node) {
+        load.weight = 0;
+    }
+    // Nobody else gives anything: this is about one node.
+    let moves = shardid_cluster::rebalance(&loads, BalanceBy::Count, usize::MAX)
+        .map_err(Failure::new)?
+        .into_iter()
+        .filter(|m| m.source == args.node)
+        .collect();
+    make(&file, moves, &args.how).await
+}
+
+pub(super) async fn rebalance(file: Option<&Path>, args: &Rebalance) -> Result<(), Failure> {
+    let file = ClusterFile::load(file)?;
+    for node in &args.exclude {
+        file.address(node)?;
+    }
+    let loads = loads(&file, &args.exclude).await?;
+    let by = match args.by {
+        By::Count => BalanceBy::Count,
+        By::Size => BalanceBy::Size,
+    };
+    let most = args.max_moves.map_or(usize::MAX, |most| most as usize);
+    let moves = shardid_cluster::rebalance(&loads, by, most).map_err(Failure::new)?;
+    make(&file, moves, &args.how).await
+}
+
+/// What every node carries, by the map and by what the nodes say.
+async fn loads(
+    file: &ClusterFile,
+    excluded: &[NodeName],
+) -> Result<BTreeMap<NodeName, NodeLoad>, Failure> {
+    let map: ShardMap = ids::map(file).await?;
+    let mut loads = BTreeMap::new();
+    for declared in file.declared.postgres() {
+        let mut server = Server::connect(file, &declared.name).await?;
+        let sizes: Vec<(i32, i64)> =
+            server.rows(sqlx::query_as(sql!("move/shard_sizes.sql"))).await?;
+        let sizes: BTreeMap<i32, u64> =
+            sizes.into_iter().map(|(shard, bytes)| (shard, bytes.unsigned_abs())).collect();
+        let size = |shard: Shard| (shard, sizes.get(&shard.as_sql()).copied().unwrap_or(0));
+        loads.insert(
+            declared.name.clone(),
+            NodeLoad {
+                weight: declared.weight,
+                capacity_bytes: None,
+                excluded: excluded.contains(&declared.name),
+                shards: map.on(&declared.name).iter().map(size).collect(),
+            },
+        );
+    }
+    Ok(loads)
+}
+
+/// Shows, checks, asks, and makes the moves.
+async fn make(
+    file: &ClusterFile,
+    planned: Vec<PlannedMove>,
+    how: &ManyMoves,
+) -> Result<(), Failure> {
+    if planned.is_empty() {
+        talk::line("nothing to move");
+        return Ok(());
+    }
+    let text = view::plan(&planned);
+    if how.dry_run {
+        print(&text)?;
+        check_all(file, &planned).await?;
+        return Ok(());
+    }
+    talk::line(text.trim_end());
+    let schemas = check_all(file, &planned).await?;
+    if !how.yes
+        && !talk::ask(format_args!("Make {}?", crate::view::counted(planned.len() as u64, "move")))?
+    {
+        return Err(Failure::new("not confirmed: nothing was changed"));
+    }
+    moving::watch_for_interrupts();
+    let options = Options::from(how.options);
+    let total = planned.len();
+    let work = planned.into_iter().map(|planned| {
+        let schema = schemas.get(&planned.shard).cloned();
+        async move {
+            if moving::asked_to_stop() {
+                return Ok(false);
+            }
+            let Some(schema) = schema else { return Ok(false) };
+            let mut journal = Journal::open(file).await?;
+            let id = journal
+                .plan(
+                    planned.shard,
+                    &planned.source,
+                    &planned.target,
+                    None,
+                    &schema,
+                    !how.no_rollback,
+                )
+                .await?;
+            drop(journal);
+            talk::line(format_args!(
+                "move {id}: shard {} from {} to {}",
+                planned.shard, planned.source, planned.target
+            ));
+            let mut road = Road::enter(file, id, options).await.map_err(|failure| {
+                failure.standing().hint(format!("`shardid resume {id}` or `shardid abort {id}`"))
+            })?;
+            drive(&mut road).await?;
+            Ok::<bool, Failure>(true)
+        }
+    });
+    let mut done = 0;
+    let mut failures = Vec::new();
+    let mut running = stream::iter(work).buffer_unordered(how.parallel.into());
+    while let Some(outcome) = running.next().await {
+        match outcome {
+            Ok(true) => done += 1,
+            Ok(false) => {}
+            Err(failure) => {
+                failures.push(failure);
+                // What is under way goes on to its end; nothing new begins.
+                moving::stop();
+            }
+        }
+    }
+    if let Some(failure) = Failure::all(failures) {
+        return Err(failure.detail(format!("{done} of {total} moves are done")));
+    }
+    if done < total {
+        return Err(Failure::new(format!("stopped: {done} of {total} moves are done"))
+            .standing()
+            .hint("run the same command again for the rest"));
+    }
+    talk::line(format_args!("done: {}", crate::view::counted(done as u64, "move")));
+    if !how.no_rollback {
+        talk::line("the old copies follow until `shardid retire`; `shardid moves` lists them");
+    }
+    Ok(())
+}
+
+pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failure> {
+    let file = ClusterFile::load(file)?;
+    let mut journal = Journal::open(&file).await?;
+    let moves = journal.list(args.over.into()).await?;
+    let log = journal.log(&moves).await?;
+    if args.json {
+        return print_json(&view::json(&moves, &log));
+    }
+    print(&view::table(&moves, &log))?;
+    view::what_to_do(&moves);
+    Ok(())
+}
+
+pub(super) async fn resume(file: Option<&Path>, args: &Standing) -> Result<(), Failure> {
+    let file = ClusterFile::load(file)?;
+    moving::watch_for_interrupts();
+    let mut road = Road::enter(&file, args.id, args.options.into()).await?;
+    if road.record.state.is_over() {
+        talk::line(format_args!("move {} is {} already", args.id, road.record.state));
+        return Ok(());
+    }
+    let state = drive(&mut road).await?;
+    talk::line(format_args!("move {} is {state}", args.id));
+    Ok(())
+}
+
+pub(super) async fn abort(file: Option<&Path>, args: &Standing) -> Result<(), Failure> {
+    let file = ClusterFile::load(file)?;
+    let mut road = Road::enter(&file, args.id, args.options.into()).await?;
+    let state = road.record.state;
+    if state == MoveState::Aborted {
+        talk::line(format_args!("move {} is aborted already", args.id));
+        return Ok(());
+    }
+    let next = next_state(road.record.kind, state, MoveEvent::Abort).map_err(|_| {
+        Failure::new(format!("move {} is {state} and cannot be aborted", args.id)).hint(match state
+        {
+            MoveState::Done => format!("`shardid rollback {}` goes back", args.id),
+            _ => format!("`shardid resume {}` goes on", args.id),
+        })
+    })?;
+    road.advance(next).await?;
+    let state = drive(&mut road).await?;
+    talk::line(format_args!("move {} is {state}", args.id));
+    Ok(())
+}
+
+pub(super) async fn rollback(file: Option<&Path>, args: &Standing) -> Result<(), Failure> {
+    let file = ClusterFile::load(file)?;
+    let mut journal = Journal::open(&file).await?;
+    let record = journal.read(args.id).await?;
+    if !record.has_old_copy() || !record.way_back {
+        let why = match (record.state, record.retired_us.is_some(), record.way_back) {
+            (MoveState::Done, true, _) => "its old copy was dropped".to_owned(),
+            (MoveState::Done, _, false) => {
+                "its old copy does not follow (--no-rollback)".to_owned()
+            }
+            (state, ..) => format!("it is {state}"),
+        };
+        return Err(Failure::new(format!("move {} cannot be rolled back: {why}", args.id)).hint(
+            format!("`shardid move {} --to {}` takes it back", record.shard, record.source),
+        ));
+    }
+    moving::watch_for_interrupts();
+    let id = journal
+        .plan(record.shard, &record.target, &record.source, Some(record.id), &record.schema, false)
+        .await?;
+    drop(journal);
+    talk::line(format_args!(
+        "move {id}: shard {} back from {} to {}",
+        record.shard, record.target, record.source
+    ));
+    let mut road = Road::enter(&file, id, args.options.into()).await?;
+    let state = drive(&mut road).await?;
+    talk::line(format_args!("move {id} is {state}"));
+    Ok(())
+}
+
+pub(super) async fn retire(file: Option<&Path>, id: i64) -> Result<(), Failure> {
+    let file = ClusterFile::load(file)?;
+    moving::retire(&file, id).await?;
+    talk::line(format_args!("move {id} is retired"));
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! Everything that can refuse a move, looked at before anything is made.
+
+use std::collections::BTreeMap;
+
+use shardid_cluster::{MoveKind, NodeName, Shard};
+
+use super::fence::Home;
+use super::journal::Journal;
+use super::road::Road;
+use super::server::Server;
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::postgres::sql;
+use crate::talk;
+
+/// Something that stands in the way, and the command that helps.
+type Problem = (String, String);
+
+#[derive(sqlx::FromRow, PartialEq)]
+struct Facts {
+    major: i32,
+    shardid: Option<String>,
+    extension_schema: Option<String>,
+    encoding: String,
+    collation: String,
+}
+
+/// What a move between two nodes needs: slots on each.
+const SLOTS: i32 = 2;
+
+/// Checks all planned moves at once and says everything that is in the way.
+/// Returns the schema of each shard.
+pub(crate) async fn check_all(
+    file: &ClusterFile,
+    moves: &[shardid_cluster::PlannedMove],
+) -> Result<BTreeMap<Shard, String>, Failure> {
+    let mut journal = Journal::open(file).await?;
+    let mut servers: BTreeMap<NodeName, Server> = BTreeMap::new();
+    let mut failures = Vec::new();
+    for planned in moves {
+        for node in [&planned.source, &planned.target] {
+            if !servers.contains_key(node) {
+                let mut server = Server::connect(file, node).await?;
+                let problems = server_problems(&mut server).await?;
+                failures.extend(said(node, problems));
+                servers.insert(node.clone(), server);
+            }
+        }
+    }
+    let mut compared = Vec::new();
+    let mut schemas = BTreeMap::new();
+    for planned in moves {
+        let pair = (planned.source.clone(), planned.target.clone());
+        if !compared.contains(&pair) {
+            failures.extend(compare(&mut servers, &planned.source, &planned.target).await?);
+            compared.push(pair);
+        }
+        let source = servers.get_mut(&planned.source).expect("connected above");
+        let (home, problems) = shard_problems(source, planned.shard).await?;
+        failures.extend(said(&planned.source, problems));
+        let Some(home) = home else { continue };
+        let needs = needs(source, &home.schema).await?;
+        let target = servers.get_mut(&planned.target).expect("connected above");
+        failures.extend(said(&planned.target, target_problems(target, &home.schema, needs).await?));
+        failures.extend(old_copies(&mut journal, planned.shard).await?);
+        schemas.insert(planned.shard, home.schema);
+    }
+    Failure::all(failures).map_or(Ok(schemas), Err)
+}
+
+/// The same for one move that is written down already.
+pub(super) async fn check_again(road: &mut Road<'_>) -> Result<(), Failure> {
+    let mut failures = Vec::new();
+    if road.record.kind == MoveKind::Copy {
+        failures.extend(said(&road.source.node.clone(), server_problems(&mut road.source).await?));
+        failures.extend(said(&road.target.node.clone(), server_problems(&mut road.target).await?));
+        let needs = needs(&mut road.source, &road.record.schema).await?;
+        let problems = target_problems(&mut road.target, &road.record.schema, needs).await?;
+        failures.extend(said(&road.target.node, problems));
+    }
+    let (_, problems) = shard_problems(&mut road.source, road.record.shard).await?;
+    failures.extend(said(&road.source.node, problems));
+    let old: Option<(i64, i64)> =
+        road.source.row(sqlx::query_as(sql!("move/check/old.sql"))).await?;
+    if let Some((1.., seconds)) = old {
+        road.say(format_args!(
+            "a transaction on {} has been open for {seconds} s: the copy begins when it ends",
+            road.source.node
+        ));
+    }
+    Failure::all(failures).map_or(Ok(()), Err)
+}
+
+fn said(node: &NodeName, problems: Vec<Problem>) -> Vec<Failure> {
+    let failure =
+        |(problem, hint): Problem| Failure::new(problem).at(format!("node {node}")).hint(hint);
+    problems.into_iter().map(failure).collect()
+}
+
+async fn server_problems(server: &mut Server) -> Result<Vec<Problem>, Failure> {
+    server.rows(sqlx::query_as(sql!("move/check/server.sql")).bind(SLOTS)).await
+}
+
+async fn compare(
+    servers: &mut BTreeMap<NodeName, Server>,
+    source: &NodeName,
+    target: &NodeName,
+) -> Result<Vec<Failure>, Failure> {
+    let mut facts = Vec::new();
+    for node in [source, target] {
+        let server = servers.get_mut(node).expect("the caller has connected");
+        let found: Option<Facts> = server.row(sqlx::query_as(sql!("move/check/facts.sql"))).await?;
+        facts.extend(found);
+    }
+    let [from, to] = facts.as_slice() else { return Ok(Vec::new()) };
+    let mut failures = Vec::new();
+    let mut differ = |what: &str, here: &str, there: &str, hint: &str| {
+        failures.push(
+            Failure::new(format!("{what} is {here} on node {source} and {there} on node {target}"))
+                .hint(hint),
+        );
+    };
+    let none = || "missing".to_owned();
+    if to.major < from.major {
+        let (here, there) = (from.major.to_string(), to.major.to_string());
+        differ("PostgreSQL", &here, &there, "move to a node of the same version or a later one");
+    }
+    if from.shardid != to.shardid {
+        let (here, there) =
+            (from.shardid.clone().unwrap_or_else(none), to.shardid.clone().unwrap_or_else(none));
+        differ("the extension shardid", &here, &there, "`shardid apply` brings all to one version");
+    }
+    if from.extension_schema != to.extension_schema {
+        let here = from.extension_schema.clone().unwrap_or_else(none);
+        let there = to.extension_schema.clone().unwrap_or_else(none);
+        differ("the schema of the extension", &here, &there, "install it in the same schema");
+    }
+    if from.encoding != to.encoding {
+        differ("the encoding", &from.encoding, &to.encoding, "use a database of the same encoding");
+    }
+    if from.collation != to.collation {
+        talk::line(format_args!(
+            "  note: the collation is {} on {source} and {} on {target}: texts may sort differently",
+            from.collation, to.collation
+        ));
+    }
+    Ok(failures)
+}
+
+async fn shard_problems(
+    source: &mut Server,
+    shard: Shard,
+) -> Result<(Option<Home>, Vec<Problem>), Failure> {
+    let query = sqlx::query_as(sql!("move/journal/schema_of.sql")).bind(shard.as_sql());
+    let Some(home) = source.row::<Home>(query).await? else {
+        let problem = format!("shard {shard} has no sequence here, although the map has it here");
+        return Ok((None, vec![(problem, "see what is wrong with `shardid plan`".into())]));
+    };
+    let mut problems: Vec<Problem> = Vec::new();
+    if home.state != "open" {
+        problems.push((
+            format!("shard {shard} is {}, not open", home.state),
+            "`shardid moves` shows whether a move of it is standing".into(),
+        ));
+    }
+    for query in [
+        sql!("move/check/identity.sql"),
+        sql!("move/check/kinds.sql"),
+        sql!("move/check/border.sql"),
+    ] {
+        problems.extend(source.rows(sqlx::query_as(query).bind(home.schema.as_str())).await?);
+    }
+    Ok((Some(home), problems))
+}
+
+/// The roles and extensions that a schema names, as kinds and names.
+async fn needs(source: &mut Server, schema: &str) -> Result<(Vec<String>, Vec<String>), Failure> {
+    let needs: Vec<(String, String)> =
+        source.rows(sqlx::query_as(sql!("move/check/needs.sql")).bind(schema)).await?;
+    Ok(needs.into_iter().unzip())
+}
+
+async fn target_problems(
+    target: &mut Server,
+    schema: &str,
+    (kinds, names): (Vec<String>, Vec<String>),
+) -> Result<Vec<Problem>, Failure> {
+    let query = sqlx::query_as(sql!("move/check/has.sql")).bind(kinds).bind(names);
+    let mut problems: Vec<Problem> = target.rows(query).await?;
+    problems.extend(target.rows(sqlx::query_as(sql!("move/check/room.sql")).bind(schema)).await?);
+    Ok(problems)
+}
+
+/// An earlier move whose old copy still follows this shard.
+async fn old_copies(journal: &mut Journal, shard: Shard) -> Result<Vec<Failure>, Failure> {
+    let moves = journal.list(i64::MAX).await?;
+    let standing = moves.into_iter().filter(|m| m.shard == shard);
+    Ok(standing
+        .filter(|m| m.has_old_copy() && m.way_back)
+        .map(|m| {
+            Failure::new(format!(
+                "the old copy of shard {shard} on node {} still follows, from move {}",
+                m.source, m.id
+            ))
+            .hint(format!("drop it with `shardid retire {}`", m.id))
+        })
+        .collect())
+}

@@ -1,0 +1,105 @@
+//! Removing what a move has made and does not need any more.
+
+use shardid_cluster::{MoveKind, MoveState};
+
+use super::journal::{Journal, Leftover, Move};
+use super::road::Road;
+use super::server::Server;
+use super::{fence, stream};
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::postgres::sql;
+use crate::talk;
+
+/// What is left to remove once a move is done.
+pub(super) async fn clean_up(road: &mut Road<'_>) -> Result<(), Failure> {
+    let Some(earlier) = road.record.rollback_of else { return Ok(()) };
+    // Back where it was: the copy that was gone back from is of no use any more.
+    drop_schema(&mut road.source, &road.record).await?;
+    road.forget(&["schema"], &road.record.schema.clone()).await?;
+    for left in road.journal.leftovers(earlier).await? {
+        remove_by_name(road, &left).await?;
+    }
+    road.journal.retired(earlier).await
+}
+
+/// Removes everything that a move has made, as if it had never been.
+pub(super) async fn remove_all(road: &mut Road<'_>) -> Result<(), Failure> {
+    for left in road.journal.leftovers(road.record.id).await? {
+        remove_by_name(road, &left).await?;
+    }
+    Ok(())
+}
+
+async fn remove_by_name(road: &mut Road<'_>, left: &Leftover) -> Result<(), Failure> {
+    let on_target = left.node == road.target.node.as_str();
+    let (here, there) = match on_target {
+        true => (&mut road.target, &mut road.source),
+        false => (&mut road.source, &mut road.target),
+    };
+    match left.kind.as_str() {
+        "subscription" => stream::remove_subscription(here, Some(there), &left.name).await?,
+        "slot" => stream::remove_slot(here, &left.name).await?,
+        "publication" => stream::remove_publication(here, &left.name).await?,
+        "schema" if on_target && road.record.state == MoveState::Aborting => {
+            drop_schema(&mut road.target, &road.record).await?;
+        }
+        "fence" => fence::lower(road).await?,
+        _ => return Ok(()),
+    }
+    road.journal.removed(left.leftover).await
+}
+
+async fn drop_schema(server: &mut Server, record: &Move) -> Result<(), Failure> {
+    let query = sqlx::query_scalar(sql!("move/clean/drop_schema.sql")).bind(record.schema.as_str());
+    let statements = server.column(query).await?;
+    server.carry_out(statements).await?;
+    let forget = sqlx::query(sql!("move/clean/forget_sequence.sql")).bind(record.shard.as_sql());
+    server.run(forget).await
+}
+
+/// Ends the way back of a move that is done, and drops the old copy.
+pub(crate) async fn retire(file: &ClusterFile, id: i64) -> Result<Move, Failure> {
+    let mut journal = Journal::open(file).await?;
+    journal.lock(id).await?;
+    let record = journal.read(id).await?;
+    if record.state != MoveState::Done || record.kind != MoveKind::Copy {
+        return Err(Failure::new(format!(
+            "move {id} has no old copy to drop: it is {}",
+            record.state
+        ))
+        .hint("`shardid moves` shows what can be done with each"));
+    }
+    if record.retired_us.is_some() {
+        return Ok(record);
+    }
+    let moves = journal.list(0).await?;
+    if let Some(going) = moves.iter().find(|m| m.rollback_of == Some(id) && !m.state.is_over()) {
+        return Err(Failure::new(format!(
+            "move {} is going back to the old copy of move {id}",
+            going.id
+        ))
+        .hint(format!("`shardid resume {0}` or `shardid abort {0}` first", going.id)));
+    }
+    let mut source = Server::connect(file, &record.source).await?;
+    let mut target = Server::connect(file, &record.target).await?;
+    for left in journal.leftovers(id).await? {
+        let on_source = left.node == record.source.as_str();
+        let (here, there) =
+            if on_source { (&mut source, &mut target) } else { (&mut target, &mut source) };
+        match left.kind.as_str() {
+            "subscription" => stream::remove_subscription(here, Some(there), &left.name).await?,
+            "slot" => stream::remove_slot(here, &left.name).await?,
+            "publication" => stream::remove_publication(here, &left.name).await?,
+            "schema" if on_source => drop_schema(here, &record).await?,
+            _ => continue,
+        }
+        journal.removed(left.leftover).await?;
+    }
+    journal.retired(id).await?;
+    talk::line(format_args!(
+        "  shard {}: the old copy on {} is dropped",
+        record.shard, record.source
+    ));
+    Ok(record)
+}

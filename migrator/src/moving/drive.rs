@@ -1,0 +1,131 @@
+//! The loop of a move: what the state says is done, then the next state is written.
+
+use std::time::{Duration, Instant};
+
+use shardid_cluster::{Effect, MoveEvent, MoveState, effects, next_state};
+
+use super::fence::Fence;
+use super::road::Road;
+use super::{carry, checks, clean, fence, schema, stop, stream};
+use crate::failure::Failure;
+
+/// How often a fence is tried before the move is left standing.
+const FENCES_MAX: u32 = 20;
+
+/// Drives a move until it is over; what stands is said in the failure.
+pub(crate) async fn drive(road: &mut Road<'_>) -> Result<MoveState, Failure> {
+    let outcome = run(road).await;
+    if outcome.is_err() && road.record.state == MoveState::Fenced {
+        // Writers must not wait for somebody to come and look.
+        let _ = give_up_fence(road).await;
+    }
+    outcome.map_err(|failure| {
+        let (id, state) = (road.record.id, road.record.state);
+        let failure = failure
+            .detail(format!("move {id} of shard {} stands in state {state}", road.record.shard));
+        let failure = failure.standing();
+        match state.can_abort() && state != MoveState::Aborting {
+            true => failure
+                .hint(format!("`shardid resume {id}` goes on, `shardid abort {id}` gives it up")),
+            false => failure.hint(format!("`shardid resume {id}` goes on")),
+        }
+    })
+}
+
+async fn run(road: &mut Road<'_>) -> Result<MoveState, Failure> {
+    let mut fences = 0;
+    while !road.record.state.is_over() {
+        let state = road.record.state;
+        let began = Instant::now();
+        let event = match take_effects(road, state).await? {
+            Fence::Held => MoveEvent::Finished,
+            Fence::Lost(why) => {
+                fences += 1;
+                road.say(format_args!("back to following: {why}"));
+                if fences >= FENCES_MAX {
+                    give_up_fence(road).await?;
+                    return Err(Failure::new(format!(
+                        "the fence could not be held {fences} times: {why}"
+                    )));
+                }
+                MoveEvent::FenceLost
+            }
+        };
+        let next = next_state(road.record.kind, state, event).map_err(Failure::new)?;
+        road.advance(next).await?;
+        if state == MoveState::Fenced && next == MoveState::Switched {
+            road.say(format_args!("switched to {}", road.target.node));
+        }
+        tell(road, state, next, began.elapsed());
+        if next == MoveState::Following && state == MoveState::Fenced {
+            tokio::time::sleep(Duration::from_millis(200 * u64::from(fences.min(25)))).await;
+        }
+    }
+    Ok(road.record.state)
+}
+
+fn tell(road: &Road<'_>, state: MoveState, next: MoveState, took: Duration) {
+    match (state, next) {
+        (MoveState::Copying, MoveState::Following) => {
+            road.say(format_args!(
+                "copied in {:.1} s; {} follows",
+                took.as_secs_f64(),
+                road.target.node
+            ));
+        }
+        (MoveState::Aborting, MoveState::Aborted) => {
+            road.say(format_args!("aborted: it stays on {}", road.source.node));
+        }
+        (MoveState::Switched, MoveState::Done) => road.say("done"),
+        _ => {}
+    }
+}
+
+/// Lets writers go on after something went wrong behind the fence.
+async fn give_up_fence(road: &mut Road<'_>) -> Result<(), Failure> {
+    if road.record.state == MoveState::Fenced {
+        let next = next_state(road.record.kind, MoveState::Fenced, MoveEvent::FenceLost)
+            .map_err(Failure::new)?;
+        road.advance(next).await?;
+    }
+    fence::lower(road).await
+}
+
+async fn take_effects(road: &mut Road<'_>, state: MoveState) -> Result<Fence, Failure> {
+    let deadline = Instant::now() + road.options.fence_max;
+    for effect in effects(road.record.kind, state) {
+        if stop::asked() && !matches!(state, MoveState::Fenced | MoveState::Switched) {
+            return Err(Failure::new("stopped as you asked"));
+        }
+        if let lost @ Fence::Lost(_) = take(road, *effect, deadline).await? {
+            return Ok(lost);
+        }
+    }
+    Ok(Fence::Held)
+}
+
+async fn take(road: &mut Road<'_>, effect: Effect, deadline: Instant) -> Result<Fence, Failure> {
+    match effect {
+        Effect::Check => checks::check_again(road).await?,
+        Effect::MakeSchema => schema::make(road).await?,
+        Effect::Publish => stream::publish(road).await?,
+        Effect::Subscribe => stream::subscribe(road).await?,
+        Effect::AwaitCopy => stream::await_copy(road).await?,
+        Effect::MakeIndexes => schema::make_indexes(road).await?,
+        Effect::PrepareWayBack => stream::prepare_way_back(road).await?,
+        Effect::AwaitClose => stream::await_close(road).await?,
+        Effect::RaiseFence => return fence::raise(road, deadline).await,
+        Effect::AwaitDrained => return stream::await_drained(road, deadline).await,
+        Effect::CarryOver => return carry::carry_over(road, deadline).await,
+        Effect::SealWayBack => stream::seal_way_back(road).await?,
+        Effect::GuardSource => fence::guard(road).await?,
+        Effect::OpenTarget => fence::open(road).await?,
+        Effect::EndStream => stream::end(road).await?,
+        Effect::OpenWayBack => stream::open_way_back(road).await?,
+        Effect::TellNodes => fence::tell_nodes(road).await?,
+        Effect::CleanUp => clean::clean_up(road).await?,
+        Effect::LowerFence => fence::lower(road).await?,
+        Effect::RemoveAll => clean::remove_all(road).await?,
+    }
+    Ok(Fence::Held)
+}

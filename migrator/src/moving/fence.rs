@@ -1,0 +1,131 @@
+//! The fence: raise it, take it down, make it the old copy's guard.
+
+use std::time::Instant;
+
+use shardid_cluster::{MapVersion, ShardSet};
+
+use super::road::Road;
+use super::server::Batch;
+use crate::failure::Failure;
+use crate::postgres::effects::Hand;
+use crate::postgres::{ids, sql};
+use crate::talk;
+
+/// Whether the fence still stands.
+pub(super) enum Fence {
+    Held,
+    /// It could not be had or held, and why.
+    Lost(String),
+}
+
+/// The longest a fence waits for the locks: writers queue behind it meanwhile.
+const LOCK_MS_MAX: u64 = 1_000;
+
+/// Locks that are only taken for a moment wait no longer than this.
+const LOCK_MS: u64 = 10_000;
+
+/// The shard's sequence and state on one of the two nodes.
+#[derive(sqlx::FromRow)]
+pub(super) struct Home {
+    pub(super) schema: String,
+    pub(super) sequence: String,
+    pub(super) state: String,
+}
+
+pub(super) async fn raise(road: &mut Road<'_>, deadline: Instant) -> Result<Fence, Failure> {
+    let (shard, schema) = (road.record.shard.as_sql(), road.record.schema.clone());
+    road.leave_on_source("fence", &schema).await?;
+    let query = sqlx::query_scalar(sql!("move/fence/raise.sql")).bind(shard).bind(&schema);
+    let statements = road.source.column(query).await?;
+    let left = deadline.saturating_duration_since(Instant::now()).as_millis();
+    let lock_ms = u64::try_from(left).unwrap_or(LOCK_MS_MAX).clamp(1, LOCK_MS_MAX);
+    Ok(match road.source.all_or_none(statements, lock_ms).await? {
+        Batch::Done => Fence::Held,
+        Batch::LockTimeout => {
+            Fence::Lost(format!("somebody held a lock on its tables for {lock_ms} ms"))
+        }
+    })
+}
+
+/// Takes the fence down, if anything of it stands.
+pub(super) async fn lower(road: &mut Road<'_>) -> Result<(), Failure> {
+    let (shard, schema) = (road.record.shard.as_sql(), road.record.schema.clone());
+    let query = sqlx::query_scalar(sql!("move/fence/stands.sql")).bind(shard).bind(&schema);
+    if road.source.column::<bool>(query).await? == [true] {
+        let query = sqlx::query_scalar(sql!("move/fence/lower.sql")).bind(shard).bind(&schema);
+        let statements = road.source.column(query).await?;
+        if let Batch::LockTimeout = road.source.all_or_none(statements, LOCK_MS).await? {
+            return Err(Failure::new(
+                "could not take the fence down: somebody holds a lock on the shard's tables",
+            )
+            .at(format!("node {}", road.source.node)));
+        }
+    }
+    road.forget(&["fence"], &schema).await
+}
+
+/// Makes of the source an old copy that refuses clients by the new node's name.
+pub(super) async fn guard(road: &mut Road<'_>) -> Result<(), Failure> {
+    let version = road.journal.version_of(road.record.shard).await?;
+    let query = sqlx::query_scalar(sql!("move/fence/guard.sql"))
+        .bind(road.record.shard.as_sql())
+        .bind(road.record.schema.as_str())
+        .bind(road.target.node.as_str())
+        .bind(version);
+    let statements = road.source.column(query).await?;
+    settled(road.source.all_or_none(statements, LOCK_MS).await?, &road.source.node)
+}
+
+/// Lets the target give ids and take writes.
+pub(super) async fn open(road: &mut Road<'_>) -> Result<(), Failure> {
+    let version = road.journal.version_of(road.record.shard).await?;
+    let sequence = home(road).await?.map_or("shard_id_seq".to_owned(), |home| home.sequence);
+    let query = sqlx::query_scalar(sql!("move/fence/open.sql"))
+        .bind(road.record.shard.as_sql())
+        .bind(road.record.schema.as_str())
+        .bind(road.target.node.to_string())
+        .bind(version)
+        .bind(sequence);
+    let statements = road.target.column(query).await?;
+    settled(road.target.all_or_none(statements, LOCK_MS).await?, &road.target.node)
+}
+
+/// Where the shard is on the source.
+pub(super) async fn home(road: &mut Road<'_>) -> Result<Option<Home>, Failure> {
+    let query = sqlx::query_as(sql!("move/journal/schema_of.sql")).bind(road.record.shard.as_sql());
+    road.source.row(query).await
+}
+
+fn settled(batch: Batch, node: &shardid_cluster::NodeName) -> Result<(), Failure> {
+    match batch {
+        Batch::Done => Ok(()),
+        Batch::LockTimeout => {
+            Err(Failure::new("somebody holds a lock on the shard's tables for long")
+                .at(format!("node {node}"))
+                .hint("look at pg_stat_activity there"))
+        }
+    }
+}
+
+/// Gives every node the new map. One that is down hears of it by `shardid apply`.
+pub(super) async fn tell_nodes(road: &mut Road<'_>) -> Result<(), Failure> {
+    let map = ids::map(road.file).await?;
+    let one: ShardSet = std::iter::once(road.record.shard).collect();
+    let version = MapVersion(map.version.0);
+    for (node, address) in road.file.postgres() {
+        let told = async {
+            let connection = crate::postgres::connect(node, address, "move").await?;
+            let mut hand = Hand { node: node.clone(), connection };
+            hand.place_shards(&road.file.declared, &map, version, &one).await
+        };
+        if let Err(failure) = told.await {
+            if *node == road.source.node || *node == road.target.node {
+                return Err(failure);
+            }
+            talk::line(format_args!(
+                "  node {node} was not told of the new map; `shardid apply` does when it is back"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,308 @@
+//! The journal of moves in the catalogue: read, written before each effect.
+
+use std::collections::BTreeMap;
+
+use shardid_cluster::{MoveKind, MoveState, NodeName, Shard};
+use sqlx::Connection;
+
+use super::server::Server;
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::postgres::{failure, sql, who};
+
+/// A move as the journal has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Move {
+    pub(crate) id: i64,
+    pub(crate) shard: Shard,
+    pub(crate) source: NodeName,
+    pub(crate) target: NodeName,
+    pub(crate) kind: MoveKind,
+    pub(crate) rollback_of: Option<i64>,
+    pub(crate) schema: String,
+    pub(crate) way_back: bool,
+    pub(crate) state: MoveState,
+    pub(crate) shape: Option<String>,
+    pub(crate) planned_us: i64,
+    pub(crate) since_us: i64,
+    pub(crate) retired_us: Option<i64>,
+    pub(crate) planned_by: String,
+}
+
+impl Move {
+    /// The name of publication, slot and subscription that fill the target.
+    pub(crate) fn stream(&self) -> String {
+        match self.rollback_of {
+            // It goes back along the way that the earlier move left.
+            Some(earlier) => format!("shardid_back_{earlier}"),
+            None => format!("shardid_move_{}", self.id),
+        }
+    }
+
+    /// The name of those by which the old copy follows.
+    pub(crate) fn way_back_stream(&self) -> String {
+        format!("shardid_back_{}", self.id)
+    }
+
+    /// Whether the old copy is still there to be gone back to.
+    pub(crate) fn has_old_copy(&self) -> bool {
+        self.state == MoveState::Done && self.kind == MoveKind::Copy && self.retired_us.is_none()
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct MoveRow {
+    #[sqlx(rename = "move")]
+    id: i64,
+    shard: i32,
+    source: String,
+    target: String,
+    kind: String,
+    rollback_of: Option<i64>,
+    schema: String,
+    way_back: bool,
+    state: String,
+    shape: Option<String>,
+    planned_us: i64,
+    since_us: i64,
+    retired_us: Option<i64>,
+    planned_by: String,
+}
+
+impl TryFrom<MoveRow> for Move {
+    type Error = Failure;
+
+    fn try_from(row: MoveRow) -> Result<Self, Failure> {
+        let wrong = |what: String| Failure::new(what).at(format!("move {} in the journal", row.id));
+        Ok(Self {
+            id: row.id,
+            shard: Shard::try_from(row.shard).map_err(|e| wrong(e.to_string()))?,
+            source: NodeName::new(&row.source).map_err(|e| wrong(e.to_string()))?,
+            target: NodeName::new(&row.target).map_err(|e| wrong(e.to_string()))?,
+            kind: if row.kind == "rollback" { MoveKind::Rollback } else { MoveKind::Copy },
+            rollback_of: row.rollback_of,
+            state: row.state.parse().map_err(wrong)?,
+            schema: row.schema,
+            way_back: row.way_back,
+            shape: row.shape,
+            planned_us: row.planned_us,
+            since_us: row.since_us,
+            retired_us: row.retired_us,
+            planned_by: row.planned_by,
+        })
+    }
+}
+
+/// An object that will have to be removed.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub(crate) struct Leftover {
+    pub(crate) leftover: i64,
+    pub(crate) node: String,
+    pub(crate) kind: String,
+    pub(crate) name: String,
+}
+
+/// The catalogue, for as long as a session lasts.
+pub(crate) struct Journal {
+    pub(crate) server: Server,
+}
+
+impl Journal {
+    /// Connects to the catalogue.
+    pub(crate) async fn open(file: &ClusterFile) -> Result<Self, Failure> {
+        Ok(Self { server: Server::connect(file, &file.declared.catalog).await? })
+    }
+
+    /// Writes a move down. Somebody else's move of the shard is in the way.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) async fn plan(
+        &mut self,
+        shard: Shard,
+        source: &NodeName,
+        target: &NodeName,
+        rollback_of: Option<i64>,
+        schema: &str,
+        way_back: bool,
+    ) -> Result<i64, Failure> {
+        let query = sqlx::query_scalar(sql!("move/journal/plan.sql"))
+            .bind(shard.as_sql())
+            .bind(source.as_str())
+            .bind(target.as_str())
+            .bind(if rollback_of.is_some() { "rollback" } else { "copy" })
+            .bind(rollback_of)
+            .bind(schema)
+            .bind(way_back)
+            .bind(who());
+        match query.fetch_one(&mut self.server.connection).await {
+            Ok(id) => Ok(id),
+            Err(error) if crate::postgres::is_sqlstate(&error, "23505") => {
+                Err(Failure::new(format!("shard {shard} is already being moved"))
+                    .hint("`shardid moves` shows it, with what can be done"))
+            }
+            Err(error) => Err(failure(&self.server.node, &error)),
+        }
+    }
+
+    /// A move by its number.
+    pub(crate) async fn read(&mut self, id: i64) -> Result<Move, Failure> {
+        let row: Option<MoveRow> =
+            self.server.row(sqlx::query_as(sql!("move/journal/read.sql")).bind(id)).await?;
+        row.ok_or_else(|| {
+            Failure::new(format!("there is no move {id}")).hint("`shardid moves` lists them")
+        })?
+        .try_into()
+    }
+
+    /// Moves, the latest last; of those that are over only the last `over_max`.
+    pub(crate) async fn list(&mut self, over_max: i64) -> Result<Vec<Move>, Failure> {
+        let rows: Vec<MoveRow> =
+            self.server.rows(sqlx::query_as(sql!("move/journal/list.sql")).bind(over_max)).await?;
+        rows.into_iter().map(Move::try_from).collect()
+    }
+
+    /// How long moves were in each state, in milliseconds and order.
+    pub(crate) async fn log(
+        &mut self,
+        moves: &[Move],
+    ) -> Result<BTreeMap<i64, Vec<(String, i64)>>, Failure> {
+        let ids: Vec<i64> = moves.iter().map(|m| m.id).collect();
+        let rows: Vec<(i64, String, i64)> =
+            self.server.rows(sqlx::query_as(sql!("move/journal/log.sql")).bind(ids)).await?;
+        let mut log: BTreeMap<i64, Vec<(String, i64)>> = BTreeMap::new();
+        for (id, state, ms) in rows {
+            log.entry(id).or_default().push((state, ms));
+        }
+        Ok(log)
+    }
+
+    /// Makes sure that nobody else works on a move as long as this session lasts.
+    pub(crate) async fn lock(&mut self, id: i64) -> Result<(), Failure> {
+        let key = i32::try_from(id).unwrap_or(i32::MAX);
+        let got_it: Vec<bool> =
+            self.server.column(sqlx::query_scalar(sql!("move/journal/lock.sql")).bind(key)).await?;
+        if got_it == [true] {
+            return Ok(());
+        }
+        Err(Failure::new(format!("somebody else is working on move {id}"))
+            .hint("wait for it to end: `shardid moves`"))
+    }
+
+    /// Takes a move to its next state. The switch places the shard in the map
+    /// by the same transaction.
+    pub(crate) async fn advance(
+        &mut self,
+        record: &mut Move,
+        next: MoveState,
+    ) -> Result<(), Failure> {
+        let node = self.server.node.clone();
+        let said = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.server.connection.begin().await.map_err(said)?;
+        let moved: Option<i64> = sqlx::query_scalar(sql!("move/journal/advance.sql"))
+            .bind(record.id)
+            .bind(record.state.as_str())
+            .bind(next.as_str())
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(said)?;
+        if moved.is_none() {
+            return Err(Failure::new(format!(
+                "move {} is not {} any more: somebody else has worked on it",
+                record.id, record.state
+            ))
+            .hint("look again with `shardid moves`"));
+        }
+        if next == MoveState::Switched {
+            let version: i64 = sqlx::query_scalar(sql!("move/journal/switch_catalog.sql"))
+                .fetch_one(&mut *transaction)
+                .await
+                .map_err(said)?;
+            let placed = sqlx::query(sql!("move/journal/switch_map.sql"))
+                .bind(record.shard.as_sql())
+                .bind(record.source.as_str())
+                .bind(record.target.as_str())
+                .bind(version)
+                .execute(&mut *transaction)
+                .await
+                .map_err(said)?;
+            if placed.rows_affected() != 1 {
+                return Err(Failure::new(format!(
+                    "the map does not have shard {} on node {} any more",
+                    record.shard, record.source
+                )));
+            }
+            for statement in
+                [sql!("move/journal/switch_keep.sql"), sql!("move/journal/switch_leave.sql")]
+            {
+                sqlx::query(statement)
+                    .bind(record.id)
+                    .bind(record.source.as_str())
+                    .bind(record.target.as_str())
+                    .bind(record.schema.as_str())
+                    .execute(&mut *transaction)
+                    .await
+                    .map_err(said)?;
+            }
+            sqlx::query(sql!("apply/write_history.sql"))
+                .bind(version)
+                .bind(who())
+                .bind(format!(
+                    "move {}: shard {} from {} to {}",
+                    record.id, record.shard, record.source, record.target
+                ))
+                .execute(&mut *transaction)
+                .await
+                .map_err(said)?;
+            sqlx::query(sql!("apply/notify.sql"))
+                .bind(version)
+                .execute(&mut *transaction)
+                .await
+                .map_err(said)?;
+        }
+        transaction.commit().await.map_err(said)?;
+        record.state = next;
+        Ok(())
+    }
+
+    /// Notes what the tables looked like when they were copied.
+    pub(crate) async fn note_shape(&mut self, id: i64, shape: &str) -> Result<(), Failure> {
+        self.server.run(sqlx::query(sql!("move/journal/shape.sql")).bind(id).bind(shape)).await
+    }
+
+    /// The version of the map that placed a shard where it is.
+    pub(crate) async fn version_of(&mut self, shard: Shard) -> Result<i64, Failure> {
+        let query = sqlx::query_scalar(sql!("move/journal/version_of.sql")).bind(shard.as_sql());
+        let version = self.server.column(query).await?;
+        version.first().copied().ok_or_else(|| Failure::new(format!("shard {shard} has no place")))
+    }
+
+    /// Notes an object before it is made.
+    pub(crate) async fn leave(
+        &mut self,
+        id: i64,
+        node: &NodeName,
+        kind: &str,
+        name: &str,
+    ) -> Result<(), Failure> {
+        let query = sqlx::query(sql!("move/journal/leave.sql"))
+            .bind(id)
+            .bind(node.as_str())
+            .bind(kind)
+            .bind(name);
+        self.server.run(query).await
+    }
+
+    /// What a move has left, the last made first.
+    pub(crate) async fn leftovers(&mut self, id: i64) -> Result<Vec<Leftover>, Failure> {
+        self.server.rows(sqlx::query_as(sql!("move/journal/leftovers.sql")).bind(id)).await
+    }
+
+    /// Notes that an object is gone.
+    pub(crate) async fn removed(&mut self, leftover: i64) -> Result<(), Failure> {
+        self.server.run(sqlx::query(sql!("move/journal/removed.sql")).bind(leftover)).await
+    }
+
+    /// Notes that the old copy of a move is gone.
+    pub(crate) async fn retired(&mut self, id: i64) -> Result<(), Failure> {
+        self.server.run(sqlx::query(sql!("move/journal/retired.sql")).bind(id)).await
+    }
+}

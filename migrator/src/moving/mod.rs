@@ -1,0 +1,27 @@
+//! Moving shards from one node to another while they are in use.
+//!
+//! The rule is `shardid_cluster::{next_state, effects}`: a state is written into
+//! the journal before its effects begin, and each effect may run twice. Here
+//! are the effects ([`schema`], [`stream`], [`fence`], [`carry`], [`clean`]),
+//! the journal they are driven by ([`journal`]), what is looked at before
+//! anything is made ([`checks`]), and the loop ([`drive`]).
+
+mod carry;
+mod checks;
+mod clean;
+mod drive;
+mod fence;
+pub(crate) mod journal;
+mod road;
+mod schema;
+mod server;
+mod stop;
+mod stream;
+
+pub(crate) use checks::check_all;
+pub(crate) use clean::retire;
+pub(crate) use drive::drive;
+pub(crate) use journal::{Journal, Move};
+pub(crate) use road::{Options, Road, Verify};
+pub(crate) use server::Server;
+pub(crate) use stop::{asked as asked_to_stop, stop, watch_for_interrupts};

@@ -1,0 +1,123 @@
+//! A node's server in the hands of a move.
+
+use shardid_cluster::NodeName;
+use sqlx::postgres::{PgArguments, PgConnection, PgRow};
+use sqlx::query::{Query, QueryAs, QueryScalar};
+use sqlx::{AssertSqlSafe, Connection, FromRow, Postgres};
+
+use crate::failure::Failure;
+use crate::file::{Address, ClusterFile};
+use crate::postgres::{connect, failure, is_sqlstate};
+
+/// A connection to a node, with what is needed to make another.
+pub(crate) struct Server {
+    pub(crate) node: NodeName,
+    pub(crate) address: Address,
+    pub(crate) connection: PgConnection,
+}
+
+/// How a batch of statements ended that may have to wait for locks.
+pub(super) enum Batch {
+    Done,
+    /// Somebody held a lock for longer than was allowed; nothing was done.
+    LockTimeout,
+}
+
+impl Server {
+    /// Connects to a node of the cluster file.
+    pub(crate) async fn connect(file: &ClusterFile, node: &NodeName) -> Result<Self, Failure> {
+        let address = file.address(node)?.clone();
+        let connection = connect(node, &address, "move").await?;
+        Ok(Self { node: node.clone(), address, connection })
+    }
+
+    fn said(&self, error: &sqlx::Error) -> Failure {
+        failure(&self.node, error)
+    }
+
+    /// All rows of a query.
+    pub(crate) async fn rows<T>(
+        &mut self,
+        query: QueryAs<'_, Postgres, T, PgArguments>,
+    ) -> Result<Vec<T>, Failure>
+    where
+        T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        let rows = query.fetch_all(&mut self.connection).await;
+        rows.map_err(|error| self.said(&error))
+    }
+
+    /// The row of a query that has at most one.
+    pub(crate) async fn row<T>(
+        &mut self,
+        query: QueryAs<'_, Postgres, T, PgArguments>,
+    ) -> Result<Option<T>, Failure>
+    where
+        T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        let row = query.fetch_optional(&mut self.connection).await;
+        row.map_err(|error| self.said(&error))
+    }
+
+    /// The first column of a query's rows.
+    pub(crate) async fn column<T>(
+        &mut self,
+        query: QueryScalar<'_, Postgres, T, PgArguments>,
+    ) -> Result<Vec<T>, Failure>
+    where
+        T: Send + Unpin,
+        (T,): for<'r> FromRow<'r, PgRow>,
+    {
+        let rows = query.fetch_all(&mut self.connection).await;
+        rows.map_err(|error| self.said(&error))
+    }
+
+    /// Runs a query for its effect.
+    pub(crate) async fn run(
+        &mut self,
+        query: Query<'_, Postgres, PgArguments>,
+    ) -> Result<(), Failure> {
+        let done = query.execute(&mut self.connection).await;
+        done.map(|_| ()).map_err(|error| self.said(&error))
+    }
+
+    /// Runs statements that the server itself has put together, each by itself.
+    pub(crate) async fn carry_out(&mut self, statements: Vec<String>) -> Result<(), Failure> {
+        for statement in statements {
+            sqlx::raw_sql(AssertSqlSafe(statement.as_str()))
+                .execute(&mut self.connection)
+                .await
+                .map_err(|error| self.said(&error).detail(format!("statement: {statement}")))?;
+        }
+        Ok(())
+    }
+
+    /// Runs statements that the server itself has put together, all or none,
+    /// waiting for no lock longer than `lock_ms`.
+    pub(super) async fn all_or_none(
+        &mut self,
+        statements: Vec<String>,
+        lock_ms: u64,
+    ) -> Result<Batch, Failure> {
+        let node = self.node.clone();
+        let said = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.connection.begin().await.map_err(said)?;
+        let bound = format!("SET LOCAL lock_timeout = {lock_ms}");
+        for statement in std::iter::once(bound).chain(statements) {
+            let done =
+                sqlx::raw_sql(AssertSqlSafe(statement.as_str())).execute(&mut *transaction).await;
+            match done {
+                Ok(_) => {}
+                Err(error) if is_sqlstate(&error, "55P03") || is_sqlstate(&error, "40P01") => {
+                    transaction.rollback().await.map_err(said)?;
+                    return Ok(Batch::LockTimeout);
+                }
+                Err(error) => {
+                    return Err(said(error).detail(format!("statement: {statement}")));
+                }
+            }
+        }
+        transaction.commit().await.map_err(said)?;
+        Ok(Batch::Done)
+    }
+}

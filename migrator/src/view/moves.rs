@@ -1,0 +1,123 @@
+//! Moves for people and programs: the plan of several, and the journal.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shardid_cluster::{NodeName, PlannedMove, ShardSet};
+
+use crate::moving::Move;
+use crate::talk;
+use crate::view::table::{Column, Table};
+use crate::view::{counted, ranges, time};
+
+/// What is to be moved, a line for each pair of nodes.
+pub(crate) fn plan(moves: &[PlannedMove]) -> String {
+    let mut pairs: BTreeMap<(&NodeName, &NodeName), ShardSet> = BTreeMap::new();
+    for planned in moves {
+        pairs.entry((&planned.source, &planned.target)).or_default().insert(planned.shard);
+    }
+    let mut text = format!("{}\n", counted(moves.len() as u64, "move"));
+    for ((source, target), shards) in pairs {
+        let count = counted(shards.len(), "shard");
+        text.push_str(&format!("  {source} -> {target}: {count}: {}\n", ranges(&shards)));
+    }
+    text
+}
+
+/// A duration for people: `12 ms`, `3.4 s`, `5 min`.
+fn duration(ms: i64) -> String {
+    match ms {
+        ..1_000 => format!("{ms} ms"),
+        1_000..120_000 => {
+            format!("{:.1} s", Duration::from_millis(ms.unsigned_abs()).as_secs_f64())
+        }
+        _ => format!("{} min", ms / 60_000),
+    }
+}
+
+/// What has become of the old copy.
+fn old_copy(record: &Move) -> &'static str {
+    match (record.has_old_copy(), record.way_back) {
+        (true, true) => "follows",
+        (true, false) => "kept",
+        _ => "",
+    }
+}
+
+/// The journal, a line per move.
+pub(crate) fn table(moves: &[Move], log: &BTreeMap<i64, Vec<(String, i64)>>) -> String {
+    if moves.is_empty() {
+        return "no moves\n".to_owned();
+    }
+    let mut table = Table::new([
+        Column::right("MOVE"),
+        Column::right("SHARD"),
+        Column::left("FROM"),
+        Column::left("TO"),
+        Column::left("STATE"),
+        Column::right("SINCE"),
+        Column::right("FENCED"),
+        Column::left("OLD COPY"),
+    ]);
+    for record in moves {
+        let states = log.get(&record.id).map(Vec::as_slice).unwrap_or_default();
+        let since = states.last().filter(|_| !record.state.is_over()).map(|(_, ms)| duration(*ms));
+        let fenced: i64 = states.iter().filter(|(s, _)| s == "fenced").map(|(_, ms)| ms).sum();
+        let kind = if record.rollback_of.is_some() { " (back)" } else { "" };
+        table.row([
+            record.id.to_string(),
+            record.shard.to_string(),
+            record.source.to_string(),
+            record.target.to_string(),
+            format!("{}{kind}", record.state),
+            since.unwrap_or_default(),
+            if fenced > 0 { duration(fenced) } else { String::new() },
+            old_copy(record).to_owned(),
+        ]);
+    }
+    table.to_string()
+}
+
+/// Says what can be done with moves that stand, and with old copies.
+pub(crate) fn what_to_do(moves: &[Move]) {
+    for record in moves.iter().filter(|m| !m.state.is_over()) {
+        let id = record.id;
+        let abort = if record.state.can_abort() {
+            format!(" or `shardid abort {id}`")
+        } else {
+            String::new()
+        };
+        talk::line(format_args!("move {id} is {}: `shardid resume {id}`{abort}", record.state));
+    }
+    let old: Vec<String> =
+        moves.iter().filter(|m| m.has_old_copy()).map(|m| m.id.to_string()).collect();
+    if let Some(first) = old.first() {
+        talk::line(format_args!(
+            "old copies: `shardid rollback {first}` goes back, `shardid retire {first}` drops it"
+        ));
+    }
+}
+
+/// The journal with the time in each state.
+pub(crate) fn json(moves: &[Move], log: &BTreeMap<i64, Vec<(String, i64)>>) -> Value {
+    let one = |record: &Move| {
+        let states = log.get(&record.id).map(Vec::as_slice).unwrap_or_default();
+        json!({
+            "move": record.id,
+            "shard": record.shard.number(),
+            "schema": record.schema,
+            "source": record.source.as_str(),
+            "target": record.target.as_str(),
+            "rollback_of": record.rollback_of,
+            "state": record.state.as_str(),
+            "planned_at": time(record.planned_us),
+            "planned_by": record.planned_by,
+            "state_since": time(record.since_us),
+            "retired_at": record.retired_us.map(time),
+            "old_copy": old_copy(record),
+            "states": states.iter().map(|(state, ms)| json!({"state": state, "ms": ms})).collect::<Vec<_>>(),
+        })
+    };
+    Value::Array(moves.iter().map(one).collect())
+}

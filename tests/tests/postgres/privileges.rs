@@ -1,0 +1,247 @@
+//! Who may take ids, and who may make shards: as for any sequence, and nobody else.
+
+use shardid_tests::postgres::Client;
+use shardid_tests::{Database, assert_rising, expect_error};
+
+use crate::ask::{column, ids, one, run, with_shard_5};
+
+/// Every way to take an id of shard 5.
+const WAYS: [&str; 7] = [
+    "SELECT next_id(5)",
+    "SELECT next_id()",
+    "SELECT next_ids(5, 3)",
+    "SELECT * FROM next_ids(5, 3)",
+    "SELECT shard_0005.next_id()",
+    "SELECT next_id_from('t_id')",
+    "INSERT INTO t DEFAULT VALUES",
+];
+
+/// A role that may do with table `t` what it likes, and use the schema of shard 5.
+fn role(database: &Database<'_>) -> String {
+    database.psql(
+        "SELECT create_id_sequence('t_id', 5); CREATE TABLE t (n serial, id bigint DEFAULT next_id(5))",
+    );
+    let role = database.role("app");
+    database.psql(&format!(
+        "GRANT ALL ON t TO {role}; GRANT USAGE ON SEQUENCE t_n_seq TO {role}; GRANT USAGE ON SCHEMA shard_0005 TO {role}"
+    ));
+    role
+}
+
+/// Asserts that no way to take an id is open.
+#[track_caller]
+fn all_denied(client: &mut Client) {
+    for sql in WAYS {
+        let refusal = expect_error(client, sql, "42501");
+        let sequence =
+            if sql.contains("'t_id'") { "public.t_id" } else { "shard_0005.shard_id_seq" };
+        assert!(refusal.message.contains(&format!("sequence {sequence}")), "{sql}: {refusal:?}");
+        assert!(
+            refusal.hint.contains(&format!("GRANT USAGE ON SEQUENCE {sequence}")),
+            "{refusal:?}"
+        );
+    }
+}
+
+#[test]
+fn taking_ids_takes_usage_on_the_sequence_and_no_more() {
+    let database = with_shard_5();
+    let role = role(&database);
+    let mut client = database.connect_as(&role);
+    let sequences = "ON SEQUENCE shard_0005.shard_id_seq, t_id";
+    all_denied(&mut client);
+    // To look at a sequence is not to take from it.
+    database.psql(&format!("GRANT SELECT {sequences} TO {role}"));
+    all_denied(&mut client);
+    for privilege in ["USAGE", "UPDATE"] {
+        database.psql(&format!("GRANT {privilege} {sequences} TO {role}"));
+        for sql in WAYS {
+            run(&mut client, sql);
+        }
+        database.psql(&format!("REVOKE {privilege} {sequences} FROM {role}"));
+        all_denied(&mut client);
+    }
+    // Through a role it is a member of, until it is no longer one.
+    let group = database.role("group");
+    database.psql(&format!("GRANT USAGE {sequences} TO {group}; GRANT {group} TO {role}"));
+    for sql in WAYS {
+        run(&mut client, sql);
+    }
+    database.psql(&format!("REVOKE {group} FROM {role}"));
+    all_denied(&mut client);
+    // Nothing of all this took the table's owner anything.
+    assert_eq!(one::<i64>(&mut database.connect(), "SELECT count(*) FROM t"), 3);
+}
+
+#[test]
+fn a_grant_that_is_taken_back_ends_the_block_of_a_running_transaction() {
+    let database = with_shard_5();
+    let role = role(&database);
+    database.psql(&format!("GRANT USAGE ON SEQUENCE shard_0005.shard_id_seq TO {role}"));
+    let mut client = database.connect_as(&role);
+    run(&mut client, "BEGIN; SELECT count(next_id(5)) FROM generate_series(1, 100)");
+    database.psql(&format!("REVOKE USAGE ON SEQUENCE shard_0005.shard_id_seq FROM {role}"));
+    // Whatever is left of its block, it notices with the next statement.
+    run(&mut client, "SELECT 1 FROM t");
+    expect_error(&mut client, "SELECT next_id(5)", "42501");
+}
+
+#[test]
+fn a_block_never_passes_from_one_role_to_another() {
+    let database = with_shard_5();
+    let role = role(&database);
+    database.psql(
+        "CREATE FUNCTION give() RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN RETURN next_id(5); END'; \
+         CREATE FUNCTION give_many() RETURNS bigint LANGUAGE sql SECURITY DEFINER \
+             AS 'SELECT max(next_id(5)) FROM generate_series(1, 200)'",
+    );
+    let mut client = database.connect_as(&role);
+    let mut taken = Vec::new();
+    // The definer takes blocks, in one transaction, and the caller gets none of their ids.
+    run(&mut client, "BEGIN");
+    for _ in 0..10 {
+        taken.extend(ids(&mut client, "SELECT give_many()"));
+        taken.extend(ids(&mut client, "SELECT give()"));
+        run(&mut client, "SAVEPOINT a");
+        for sql in WAYS {
+            expect_error(&mut client, sql, "42501");
+            run(&mut client, "ROLLBACK TO a");
+        }
+        // In one expression, where nothing is looked up in between.
+        expect_error(&mut client, "SELECT give(), next_id(5)", "42501");
+        run(&mut client, "ROLLBACK TO a");
+    }
+    run(&mut client, "COMMIT");
+    // The same by SET ROLE.
+    let mut client = database.connect();
+    run(&mut client, "BEGIN");
+    for _ in 0..10 {
+        taken.extend(ids(&mut client, "SELECT next_id(5) FROM generate_series(1, 50)"));
+        run(&mut client, &format!("SAVEPOINT a; SET LOCAL ROLE {role}"));
+        expect_error(&mut client, "SELECT next_id(5)", "42501");
+        run(&mut client, "ROLLBACK TO a");
+        run(&mut client, &format!("SET LOCAL SESSION AUTHORIZATION {role}"));
+        expect_error(&mut client, "SELECT next_ids(5, 2)", "42501");
+        run(&mut client, "ROLLBACK TO a; RESET SESSION AUTHORIZATION");
+    }
+    run(&mut client, "COMMIT");
+    // Ids go on rising where both may take them.
+    database.psql(&format!("GRANT USAGE ON SEQUENCE shard_0005.shard_id_seq TO {role}"));
+    let mut client = database.connect_as(&role);
+    run(&mut client, "BEGIN");
+    for _ in 0..20 {
+        taken.extend(ids(
+            &mut client,
+            "SELECT unnest(ARRAY[next_id(5), give(), next_id(5), next_id(5), give_many(), next_id(5)])",
+        ));
+    }
+    run(&mut client, "COMMIT");
+    assert_rising(&taken);
+}
+
+#[test]
+fn what_changes_the_estate_is_not_for_everybody() {
+    let database = with_shard_5();
+    let role = role(&database);
+    database.psql(&format!("GRANT CREATE ON DATABASE {} TO {role}", database.name()));
+    let mut client = database.connect_as(&role);
+    // What is set before the library is loaded counts for nothing when it is.
+    run(&mut client, "SET shardid.max_drift = '1d'");
+    assert_eq!(one::<String>(&mut client, "SELECT id_text(1)"), "0000000000001");
+    assert_eq!(one::<String>(&mut client, "SHOW shardid.max_drift"), "10s");
+    for sql in [
+        "SELECT create_shard(6)",
+        "SELECT drop_shard(5)",
+        "SELECT create_id_sequence('mine', 5)",
+        "SELECT create_layout('mine', '2026-01-01Z', '1 s', 10, 10)",
+        "SELECT adopt_shard(5)",
+        "SELECT shardid.place_shards('c', 'n', 'instagram', 8, 1, ARRAY[5], ARRAY['n'])",
+        "SELECT shardid.create_generator('public', 'mine', 6, 'instagram', NULL, false)",
+        "UPDATE shardid.shard SET state = 'fenced'",
+        "DELETE FROM shardid.shard",
+        "INSERT INTO shardid.shard (shard, layout) VALUES (6, 'instagram')",
+        "UPDATE shardid.layout SET slots = 1",
+        "DELETE FROM shardid.id_sequence",
+        "INSERT INTO shardid.cluster VALUES ('c', 'n', 'instagram', 8, 1)",
+        "CREATE TABLE shardid.mine ()",
+        "SET shardid.max_drift = '1d'",
+        "SET shardid.max_jump = -1",
+        "SET shardid.lease = '1d'",
+    ] {
+        expect_error(&mut client, sql, "42501");
+    }
+    // Its own waits and blocks are its own affair.
+    run(&mut client, "SET shardid.max_wait = '2s'; SET shardid.block = 1; SET shardid.shard = 5");
+}
+
+#[test]
+fn everybody_may_look_and_decode_but_sees_no_last_id_of_others() {
+    let database = with_shard_5();
+    database.psql("SELECT create_shard(6); SELECT next_id(5), next_id(6)");
+    let role = role(&database);
+    database.psql(&format!("GRANT USAGE ON SEQUENCE shard_0005.shard_id_seq TO {role}"));
+    let mut client = database.connect_as(&role);
+    let seen: Vec<i32> = column(
+        &mut client,
+        "SELECT shard FROM shardid.shards WHERE last_id > 0 OR last_time > '2026-01-01'",
+    );
+    assert_eq!(seen, [5]);
+    assert_eq!(one::<i64>(&mut client, "SELECT count(*) FROM shardid.shards"), 2);
+    run(
+        &mut client,
+        "SELECT * FROM shardid.layouts; SELECT * FROM shardid.cluster; SELECT * FROM id_explain(next_id(5)); \
+         SELECT id_parts(1, 'js53'), id_at(now()), id_text(1), conceal_id(1, '0123456789abcdef'), id_time(1)",
+    );
+}
+
+#[test]
+fn a_database_owner_who_is_no_superuser_installs_and_uses_all_of_it() {
+    let database = Database::fresh_plain();
+    let owner = database.role("owner");
+    let app = database.role("app");
+    database.psql(&format!(
+        "ALTER DATABASE {} OWNER TO {owner}; ALTER SCHEMA public OWNER TO {owner}",
+        database.name()
+    ));
+    let mut client = database.connect_as(&owner);
+    run(
+        &mut client,
+        &format!(
+            "CREATE EXTENSION shardid; SELECT create_shard(5); \
+             CREATE TABLE t (id bigint DEFAULT next_id(5)); INSERT INTO t SELECT FROM generate_series(1, 1000); \
+             SELECT create_layout('mine', '2026-01-01Z', '1 s', 10, 1000); SELECT create_shard(6, layout => 'mine'); \
+             SELECT next_id(6), shard_0006.next_id(); SELECT create_id_sequence('t_id', 5); SELECT next_id_from('t_id'); \
+             SELECT drop_shard(6); SELECT create_shard(6, layout => 'mine'); SELECT * FROM shardid.shards; \
+             SELECT shardid.place_shards('c', 'n', 'instagram', 8, 1, ARRAY[5, 7], ARRAY['n', 'm']); SELECT adopt_shard(5); \
+             UPDATE shardid.shard SET state = 'fenced' WHERE shard = 5; UPDATE shardid.shard SET state = 'open' WHERE shard = 5; \
+             SELECT next_id(5); \
+             CREATE TABLE p (id bigint DEFAULT next_id(5)) PARTITION BY RANGE (id); \
+             SELECT create_id_partitions('p', now(), now() + interval '2 days', '1 day'); INSERT INTO p DEFAULT VALUES; \
+             GRANT INSERT ON t TO {app}; GRANT USAGE ON SEQUENCE shard_0005.shard_id_seq TO {app}"
+        ),
+    );
+    assert_eq!(
+        one::<bool>(&mut client, "SELECT usesuper FROM pg_user WHERE usename = current_user"),
+        false
+    );
+    run(&mut database.connect_as(&app), "INSERT INTO t DEFAULT VALUES");
+    // And lets others, who let nobody.
+    run(
+        &mut client,
+        &format!(
+            "GRANT CREATE ON DATABASE {} TO {app}; GRANT INSERT, UPDATE ON shardid.shard, shardid.id_sequence TO {app}; \
+             GRANT EXECUTE ON FUNCTION create_shard(integer, name, text), drop_shard(integer), \
+                 shardid.create_generator(name, name, integer, text, bigint, boolean) TO {app}",
+            database.name()
+        ),
+    );
+    let mut other = database.connect_as(&app);
+    run(
+        &mut other,
+        "SELECT create_shard(8); SELECT next_id(8); SELECT drop_shard(8); SELECT create_shard(8)",
+    );
+    // What it did not make it cannot drop.
+    expect_error(&mut other, "SELECT drop_shard(6)", "42501");
+    run(&mut client, "DROP TABLE t, p; DROP EXTENSION shardid CASCADE; CREATE EXTENSION shardid");
+    run(&mut client, "SELECT create_shard(5); SELECT next_id(5)");
+}
