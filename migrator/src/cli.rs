@@ -261,6 +261,13 @@ pub(crate) struct Map {
     /// How to print it
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: MapFormat,
+
+    /// Go on, and print each change as it is made
+    ///
+    /// The map as it is comes first, then a line per change (with `--format
+    /// json` an object per line), until it is ended by Ctrl-C.
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -23,7 +23,7 @@ mod spread;
 mod truth;
 
 pub use declared::{Declared, DeclaredError, DeclaredNode, Engine};
-pub use map::{MapVersion, ShardMap};
+pub use map::{MapChange, MapVersion, ShardMap, changes};
 pub use moving::{Effect, MoveEvent, MoveKind, MoveState, NoSuchStep, effects, next_state};
 pub use names::{ClusterName, LayoutName, NameError, NodeName};
 pub use plan::{NodeChange, Note, Plan, Program, Step, plan};

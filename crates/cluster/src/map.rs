@@ -79,6 +79,36 @@ impl ShardMap {
     }
 }
 
+/// Shards that a newer map has elsewhere than an older one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MapChange {
+    /// The shards.
+    pub shards: ShardSet,
+    /// Where they were; `None` where they had no place.
+    pub from: Option<NodeName>,
+    /// Where they are; `None` where they have no place any more.
+    pub to: Option<NodeName>,
+}
+
+/// What is different from one map to another, by the nodes that shards left.
+pub fn changes(before: &ShardMap, after: &ShardMap) -> Vec<MapChange> {
+    let nowhere = |map: &ShardMap, other: &ShardMap| other.shards().without(&map.shards());
+    let places = |map: &ShardMap, other: &ShardMap| {
+        let nodes = map.nodes().map(|(node, shards)| (Some(node.clone()), shards.clone()));
+        nodes.chain([(None, nowhere(map, other))]).collect::<Vec<_>>()
+    };
+    let mut found = Vec::new();
+    for (from, left) in &places(before, after) {
+        for (to, arrived) in &places(after, before) {
+            let shards = left.and(arrived);
+            if from != to && !shards.is_empty() {
+                found.push(MapChange { shards, from: from.clone(), to: to.clone() });
+            }
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,5 +126,24 @@ mod tests {
         assert_eq!(map.by_shard().len(), 13);
         map.place(&b, &"0-4".parse().unwrap());
         assert_eq!(map.nodes().count(), 1);
+    }
+
+    #[test]
+    fn changes_name_where_shards_came_from_and_went() {
+        let (a, b) = (NodeName::new("a").unwrap(), NodeName::new("b").unwrap());
+        let mut before = ShardMap::new(MapVersion(1));
+        before.place(&a, &"0-9".parse().unwrap());
+        assert_eq!(changes(&before, &before), []);
+        let mut after = before.clone();
+        after.place(&b, &"5-6,12".parse().unwrap());
+        let change = |shards: &str, from: Option<&NodeName>, to: Option<&NodeName>| MapChange {
+            shards: shards.parse().unwrap(),
+            from: from.cloned(),
+            to: to.cloned(),
+        };
+        let forth = [change("5-6", Some(&a), Some(&b)), change("12", None, Some(&b))];
+        assert_eq!(changes(&before, &after), forth);
+        let back = [change("5-6", Some(&b), Some(&a)), change("12", Some(&b), None)];
+        assert_eq!(changes(&after, &before), back);
     }
 }

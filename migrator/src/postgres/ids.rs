@@ -6,7 +6,7 @@ use futures_util::TryStreamExt;
 use futures_util::future::try_join_all;
 use shardid_cluster::{MapVersion, NodeName, Shard};
 use shardid_ids::Layout;
-use sqlx::postgres::PgConnection;
+use sqlx::postgres::{PgConnection, PgListener, PgPoolOptions};
 
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
@@ -133,4 +133,33 @@ pub(crate) async fn schemas(file: &ClusterFile) -> Result<BTreeMap<Shard, String
             .collect::<Result<Vec<_>, Failure>>()
     });
     Ok(try_join_all(asking).await?.into_iter().flatten().collect())
+}
+
+/// News that the map has changed.
+pub(crate) struct Changes {
+    node: NodeName,
+    listener: PgListener,
+}
+
+impl Changes {
+    /// Begins to listen at the catalogue node.
+    pub(crate) async fn listen(file: &ClusterFile) -> Result<Self, Failure> {
+        let node = file.declared.catalog.clone();
+        let address = file.address(&node)?;
+        // One that cannot be reached is told here, in bounded time.
+        connect(&node, address, "map --watch").await?;
+        let said = |error: sqlx::Error| failure(&node, &error);
+        let pool = PgPoolOptions::new().max_connections(1).connect_lazy_with(
+            address.postgres().map_err(said)?.application_name("shardid map --watch"),
+        );
+        let mut listener = PgListener::connect_with(&pool).await.map_err(said)?;
+        listener.listen("shardid_map").await.map_err(said)?;
+        Ok(Self { node, listener })
+    }
+
+    /// Waits for a change. A connection that was lost and made again counts as
+    /// one, as news may have been missed.
+    pub(crate) async fn next(&mut self) -> Result<(), Failure> {
+        self.listener.try_recv().await.map(|_| ()).map_err(|error| failure(&self.node, &error))
+    }
 }

@@ -39,6 +39,35 @@ pub(crate) fn json(declared: &Declared, map: &ShardMap) -> Value {
     })
 }
 
+/// What has changed in the map, on a line.
+pub(crate) fn change_line(before: &ShardMap, after: &ShardMap) -> String {
+    let name =
+        |node: &Option<NodeName>| node.as_ref().map_or("nowhere".to_owned(), ToString::to_string);
+    let changes = shardid_cluster::changes(before, after);
+    let parts = changes.iter().map(|change| match before.version.0 {
+        0 => format!("{} on {}", ranges(&change.shards), name(&change.to)),
+        _ => format!(
+            "{} from {} to {}",
+            ranges(&change.shards),
+            name(&change.from),
+            name(&change.to)
+        ),
+    });
+    let parts: Vec<String> = parts.collect();
+    let now = super::time(jiff::Timestamp::now().as_microsecond());
+    format!("{now}  map version {}: {}\n", after.version, parts.join("; "))
+}
+
+/// The same for programs: an object a line.
+pub(crate) fn change_json(before: &ShardMap, after: &ShardMap) -> String {
+    let name = |node: &Option<NodeName>| node.as_ref().map(NodeName::as_str).map(str::to_owned);
+    let changes = shardid_cluster::changes(before, after);
+    let parts = changes.iter().map(|change| {
+        json!({"shards": change.shards.to_string(), "from": name(&change.from), "to": name(&change.to)})
+    });
+    format!("{}\n", json!({"version": after.version.0, "changes": parts.collect::<Vec<_>>()}))
+}
+
 /// A line per shard; names need no quotes.
 pub(crate) fn csv(map: &ShardMap) -> String {
     let line = |(shard, node): (Shard, &NodeName)| format!("{shard},{node}\n");

@@ -153,3 +153,18 @@ fn an_apply_asks_and_without_a_terminal_it_wants_to_be_told() {
     assert!(error.contains("`--yes`"), "{error}");
     assert_eq!(before, cluster.rows());
 }
+
+#[test]
+fn a_role_that_owns_its_database_needs_no_superuser() {
+    let cluster = Cluster::of(2, 8);
+    let owner = cluster.nodes[0].role("owner");
+    for node in &cluster.nodes {
+        node.psql(&format!("ALTER DATABASE {} OWNER TO {owner}", node.name()));
+    }
+    cluster.edit("postgres://postgres@", &format!("postgres://{owner}@"));
+    cluster.nodes[0].psql(&format!("ALTER ROLE {owner} SET statement_timeout = '50ms'"));
+    cluster.run(&["apply", "--yes"]).ok();
+    cluster.run(&["id", "next", "7"]).ok();
+    let plan = cluster.run(&["plan"]).ok();
+    assert!(plan.contains("nothing to do"), "{plan}");
+}

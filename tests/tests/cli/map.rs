@@ -1,5 +1,8 @@
 //! The map in every form.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use crate::cluster::Cluster;
 
 #[test]
@@ -41,4 +44,36 @@ fn pgdog_gets_a_database_per_node_and_a_schema_per_shard() {
     };
     let parts = [database(0), database(1), schema("odd name", 0), schema("shard_0001", 1)];
     assert_eq!(text, format!("# shardid: cluster photos, map version 1\n\n{}", parts.join("\n")));
+}
+
+#[test]
+fn whoever_watches_the_map_sees_each_change() {
+    let cluster = Cluster::applied(2, 8);
+    assert_eq!(cluster.run(&["map", "--watch", "--format", "csv"]).code, 2);
+    let watch = |format: &str| {
+        let mut command = cluster.command(&["map", "--watch", "--format", format]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let first = lines.next().unwrap().unwrap();
+        (child, lines, first)
+    };
+    let (mut people, mut people_lines, people_first) = watch("table");
+    let (mut programs, mut programs_lines, programs_first) = watch("json");
+    assert!(people_first.ends_with("  map version 1: 0-3 on pg1; 4-7 on pg2"), "{people_first}");
+    assert!(programs_first.contains(r#""version":1"#), "{programs_first}");
+    cluster.nodes[0].psql(
+        "BEGIN;
+         UPDATE shardid.map SET node = 'pg2', map_version = 2 WHERE shard IN (1, 2);
+         UPDATE shardid.catalog SET map_version = 2;
+         NOTIFY shardid_map, '2';
+         COMMIT;",
+    );
+    let line = people_lines.next().unwrap().unwrap();
+    assert!(line.ends_with("  map version 2: 1-2 from pg1 to pg2"), "{line}");
+    let line = programs_lines.next().unwrap().unwrap();
+    assert_eq!(line, r#"{"version":2,"changes":[{"shards":"1-2","from":"pg1","to":"pg2"}]}"#);
+    for child in [&mut people, &mut programs] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }
