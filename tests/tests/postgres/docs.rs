@@ -1,0 +1,112 @@
+//! The documentation is true: its blocks run, its links lead somewhere, and the
+//! reference names everything that is there.
+
+mod reference;
+
+use std::collections::BTreeSet;
+
+use shardid_tests::docs;
+
+/// One test for each page, so that they run side by side and are told apart.
+macro_rules! pages {
+    ($($name:ident: $path:literal,)*) => {
+        const PAGES: &[&str] = &[$($path),*];
+
+        mod every_block_does_what_the_page_says {
+            $(#[test]
+            fn $name() {
+                shardid_tests::docs::check($path);
+            })*
+        }
+    };
+}
+
+pages! {
+    readme: "README.md",
+    clocks: "docs/clocks.md",
+    cluster: "docs/cluster.md",
+    durability: "docs/durability.md",
+    ids_in_tables: "docs/ids-in-tables.md",
+    install: "docs/install.md",
+    layouts: "docs/layouts.md",
+    outside_faces: "docs/outside-faces.md",
+    privileges: "docs/privileges.md",
+    sql_reference: "docs/sql-reference.md",
+    time_ranges: "docs/time-ranges.md",
+}
+
+#[test]
+fn every_block_of_all_other_pages_does_what_the_page_says() {
+    let named: BTreeSet<&str> = PAGES.iter().copied().collect();
+    let all = docs::pages();
+    for page in all.iter().filter(|page| !named.contains(page.as_str())) {
+        docs::check(page);
+    }
+    for page in named {
+        assert!(all.iter().any(|found| found == page), "{page} is gone");
+    }
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading() {
+    let pages: Vec<(String, String)> =
+        docs::pages().into_iter().map(|page| (page.clone(), docs::read(&page))).collect();
+    let broken = docs::broken_links(&pages, |path| docs::root().join(path).exists());
+    assert!(broken.is_empty(), "these lead nowhere:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn every_page_is_reached_from_the_readme() {
+    let readme = docs::read("README.md");
+    for page in docs::pages().iter().filter(|page| *page != "README.md") {
+        assert!(readme.contains(&format!("({page})")), "README.md has no link to {page}");
+    }
+}
+
+#[test]
+fn a_page_that_is_right_passes() {
+    let blocks = docs::Runner::default().run(
+        "page.md",
+        "<!-- sql\nCREATE EXTENSION shardid;\n-->\n\n\
+         ```sql\nSELECT create_shard(5);\nCREATE TABLE t (id bigint DEFAULT next_id(5));\nSET shardid.shard = 5;\n```\n\n\
+         ```sql\nINSERT INTO t DEFAULT VALUES;\nSELECT id, id_time(id), id = last_id() AS last FROM t;\nSHOW shardid.shard;\n```\n\n\
+         ```text example\n id | id_time | last\n----+---+---\n 235086380428956672 | 2026-11-21 08:34:40.394+00 | t\n(1 row)\n shardid.shard\n---\n 5\n(1 row)\n```\n\n\
+         ```sql\nSELECT next_id(9);\n```\n\n```text\nERROR:  shard 9 does not exist in this database\nHINT:  …\n```\n\n\
+         ```console\n$ psql -Atc 'SELECT count(*) FROM t'\n1\n$ psql -c 'SELECT next_id(9)'\nERROR:  shard 9 …\n…\n$ cd /; n=3\n$ echo $PWD $n\n/ 3\n$ make test ONLY=docs\n```\n",
+    );
+    assert_eq!(blocks, Ok(5));
+}
+
+#[test]
+fn a_page_that_is_wrong_fails_with_its_line() {
+    let runner = docs::Runner::default();
+    let fault = |page: &str| runner.run("page.md", page).expect_err("the page is wrong");
+
+    let refused = fault("Prose\n\n```sql\nSELECT 1;\nSELECT 1/0;\n```\n");
+    assert!(refused.starts_with("page.md:4: this block fails:"), "{refused}");
+    assert!(refused.contains("division by zero"), "{refused}");
+
+    let other = fault("```sql\nSELECT 1 AS n;\n```\n\n```text\n n\n---\n 2\n(1 row)\n```\n");
+    assert!(other.starts_with("page.md:6: the page shows"), "{other}");
+
+    let succeeds = fault("```sql\nSELECT 1;\n```\n\n```text\nERROR:  …\n```\n");
+    assert!(succeeds.starts_with("page.md:6: the page shows"), "{succeeds}");
+
+    let command = fault("```console\n$ true\n$ false\n```\n");
+    assert!(command.starts_with("page.md:3: this command fails: false"), "{command}");
+
+    let success = fault("```console\n$ echo error: no\nerror: no\n```\n");
+    assert!(success.starts_with("page.md:2: this command does not fail"), "{success}");
+
+    let printed = fault("```console\n$ echo 1\n2\n```\n");
+    assert!(printed.starts_with("page.md:3: the page shows"), "{printed}");
+
+    let target = fault("```console\n$ make dinner\n```\n");
+    assert_eq!(target, "page.md:2: the Makefile has no target dinner");
+
+    let ended = fault("```console\n$ exit 0\n```\n");
+    assert!(ended.starts_with("page.md:2: the shell ended"), "{ended}");
+
+    let ignored = fault("```sh\nls\n```\n");
+    assert!(ignored.starts_with("page.md:1: a block of \"sh\" cannot be run"), "{ignored}");
+}
