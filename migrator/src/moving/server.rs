@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, Connection, FromRow, Postgres};
 
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
-use crate::postgres::{connect, failure, is_sqlstate};
+use crate::postgres::{connect, failure, is_sqlstate, sql};
 
 /// A connection to a node, with what is needed to make another.
 pub(crate) struct Server {
@@ -28,7 +28,9 @@ impl Server {
     pub(crate) async fn connect(file: &ClusterFile, node: &NodeName) -> Result<Self, Failure> {
         let address = file.address(node)?.clone();
         let connection = connect(node, &address, "move").await?;
-        Ok(Self { node: node.clone(), address, connection })
+        let mut server = Self { node: node.clone(), address, connection };
+        server.run(sqlx::query(sql!("move/session.sql"))).await?;
+        Ok(server)
     }
 
     fn said(&self, error: &sqlx::Error) -> Failure {

@@ -274,7 +274,8 @@ pub(super) async fn remove_slot(server: &mut Server, name: &str) -> Result<(), F
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         server.run(sqlx::query(sql!("move/stream/release_slot.sql")).bind(name)).await?;
-        let gone = sqlx::query_scalar(sql!("move/stream/drop_slot.sql")).bind(name);
+        server.run(sqlx::query(sql!("move/stream/drop_slot.sql")).bind(name)).await?;
+        let gone = sqlx::query_scalar(sql!("move/stream/slot_gone.sql")).bind(name);
         if server.column::<bool>(gone).await? == [true] {
             return Ok(());
         }

@@ -18,13 +18,14 @@ use crate::postgres::{failure, sql};
 const HISTORY: &str = "shardid.catalog_history";
 
 /// All migrations, in order. Released ones never change.
-const MIGRATIONS: [(&str, &str); 6] = [
+const MIGRATIONS: [(&str, &str); 7] = [
     ("V1__catalog", sql!("catalog/V1__catalog.sql")),
     ("V2__node", sql!("catalog/V2__node.sql")),
     ("V3__map", sql!("catalog/V3__map.sql")),
     ("V4__map_history", sql!("catalog/V4__map_history.sql")),
     ("V5__move", sql!("catalog/V5__move.sql")),
     ("V6__leftover", sql!("catalog/V6__leftover.sql")),
+    ("V7__move_log", sql!("catalog/V7__move_log.sql")),
 ];
 
 /// The migrations that this program has.

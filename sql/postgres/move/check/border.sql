@@ -28,6 +28,7 @@ WITH place AS (
        AND d.deptype <> 'e'
        AND (d.refclassid, d.refobjid) NOT IN (SELECT classid, objid FROM common)
        AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM common)
+       AND a.schema NOT IN ('pg_toast'::regnamespace)
        AND b.schema NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace, 'pg_toast'::regnamespace)
 )
 SELECT format('%s needs %s, across the border of schema %I',

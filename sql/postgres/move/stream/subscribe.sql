@@ -3,6 +3,6 @@
 -- fence waits for that.
 SELECT format(
            'CREATE SUBSCRIPTION %1$I CONNECTION %2$L PUBLICATION %1$I WITH (slot_name = %1$L, create_slot = false, copy_data = %3$s, synchronous_commit = on)',
-           $1::text, $2::text, $3::boolean) AS statement
+           $1::text, $2::text, CASE WHEN $3::boolean THEN 'true' ELSE 'false' END) AS statement
  WHERE NOT EXISTS (SELECT FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid
                     WHERE s.subname = $1 AND d.datname = current_database())
