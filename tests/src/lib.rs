@@ -21,6 +21,7 @@ mod reach;
 mod refusal;
 mod run_folder;
 mod server;
+pub mod soak;
 mod start;
 mod unique;
 mod wait;
