@@ -55,9 +55,7 @@ RETURNS timestamptz
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 -- An interval holds 292,000 years: what lasts longer has no end worth naming.
 -- Nothing is tried and caught here, since parallel queries have no subtransactions.
-RETURN CASE WHEN EXTRACT(epoch FROM tick) * ticks < 9.2e12
-        AND EXTRACT(epoch FROM epoch) + EXTRACT(epoch FROM tick) * ticks < 9.2e12
-    THEN epoch + tick * ticks ELSE 'infinity' END;
+RETURN CASE WHEN EXTRACT(epoch FROM tick) * ticks < 9.2233e12 THEN epoch + tick * ticks ELSE 'infinity' END;
 COMMENT ON FUNCTION shardid.layout_end(timestamptz, interval, bigint) IS
     'the first instant that no id of such a layout can have';
 
@@ -270,7 +268,8 @@ BEGIN
     IF to_regclass(path) IS NULL THEN
         EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE 1 NO CYCLE',
             path, rule.shards * rule.slots, shard * rule.slots,
-            ((rule.ticks - 1) * rule.shards + shard) * rule.slots + rule.slots - 1, first);
+            -- In this order: the last shard's last id may be the largest bigint there is.
+            ((rule.ticks - 1) * rule.shards + shard) * rule.slots + (rule.slots - 1), first);
         -- From now on it has been called. One that has not been is one that
         -- somebody restarted, and next_id() then stays clear of its old ids.
         PERFORM setval(path, first);
