@@ -52,7 +52,9 @@ async fn run(road: &mut Road<'_>) -> Result<MoveState, Failure> {
             }
         };
         let next = next_state(road.record.kind, state, event).map_err(Failure::new)?;
+        cut_at(state, "before-next");
         road.advance(next).await?;
+        cut_at(state, "after-next");
         if state == MoveState::Fenced && next == MoveState::Switched {
             road.say(format_args!("switched to {}", road.target.node));
         }
@@ -97,11 +99,21 @@ async fn take_effects(road: &mut Road<'_>, state: MoveState) -> Result<Fence, Fa
         if stop::asked() && !matches!(state, MoveState::Fenced | MoveState::Switched) {
             return Err(Failure::new("stopped as you asked"));
         }
+        cut_at(state, &format!("before-{effect:?}"));
         if let lost @ Fence::Lost(_) = take(road, *effect, deadline).await? {
             return Ok(lost);
         }
+        cut_at(state, &format!("after-{effect:?}"));
     }
     Ok(Fence::Held)
+}
+
+/// Ends the process on the spot where the environment says so: tests cut a move
+/// at every step, as `SHARDID_CUT_AT=fenced/before-CarryOver`.
+fn cut_at(state: MoveState, place: &str) {
+    if std::env::var_os("SHARDID_CUT_AT").is_some_and(|at| at == *format!("{state}/{place}")) {
+        std::process::abort();
+    }
 }
 
 async fn take(road: &mut Road<'_>, effect: Effect, deadline: Instant) -> Result<Fence, Failure> {
