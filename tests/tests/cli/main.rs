@@ -14,3 +14,4 @@ mod refuse;
 mod restore;
 mod shell;
 mod status;
+mod tls;
