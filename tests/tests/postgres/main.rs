@@ -10,6 +10,7 @@ mod docs;
 mod errors;
 mod fence;
 mod harness;
+mod partitions;
 mod privileges;
 mod smoke;
 mod soak;
