@@ -208,12 +208,20 @@ impl<'a> Stage<'a> {
     }
 }
 
+/// The program `shardid`, as `make test` builds it.
+pub fn program() -> Command {
+    Command::new(debug_folder().join("shardid"))
+}
+
+/// This test program is in target/PROFILE/deps, the program in target/debug.
+fn debug_folder() -> PathBuf {
+    let own = std::env::current_exe().expect("we are running");
+    own.ancestors().nth(3).expect("cargo put it there").join("debug")
+}
+
 /// Where commands are looked for: the program `shardid`, PostgreSQL's, the system's.
 fn search_path() -> std::ffi::OsString {
-    let mut folders: Vec<PathBuf> = Vec::new();
-    // This test program is in target/PROFILE/deps, the program in target/debug.
-    let own = std::env::current_exe().expect("we are running");
-    folders.extend(own.ancestors().nth(3).map(|target| target.join("debug")));
+    let mut folders = vec![debug_folder()];
     folders.extend(crate::Installation::get().program("psql").parent().map(Path::to_owned));
     folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
     std::env::join_paths(folders).expect("no folder here has a colon")

@@ -29,6 +29,7 @@ pages! {
     ids_in_tables: "docs/ids-in-tables.md",
     install: "docs/install.md",
     layouts: "docs/layouts.md",
+    moving: "docs/moving.md",
     outside_faces: "docs/outside-faces.md",
     privileges: "docs/privileges.md",
     sql_reference: "docs/sql-reference.md",
@@ -53,6 +54,34 @@ fn every_link_leads_to_a_file_and_a_heading() {
         docs::pages().into_iter().map(|page| (page.clone(), docs::read(&page))).collect();
     let broken = docs::broken_links(&pages, |path| docs::root().join(path).exists());
     assert!(broken.is_empty(), "these lead nowhere:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn every_command_of_the_program_is_on_a_page() {
+    let pages = ["docs/cluster.md", "docs/moving.md"].map(docs::read).concat();
+    for command in commands(&[]) {
+        let known = format!("shardid {command}");
+        assert!(pages.contains(&known), "neither page has `{known}`");
+    }
+    for command in commands(&["id"]).iter().chain(&commands(&["dev"])) {
+        assert!(pages.contains(&format!(" {command}")), "neither page has `{command}`");
+    }
+}
+
+/// The commands that the program lists in its help.
+fn commands(below: &[&str]) -> Vec<String> {
+    let output = docs::program().args(below).arg("--help").output().expect("it is built");
+    let help = String::from_utf8(output.stdout).expect("help is text");
+    let found: Vec<String> = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter(|line| !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .collect();
+    assert!(!found.is_empty(), "no commands in {help}");
+    found
 }
 
 #[test]
