@@ -121,6 +121,21 @@ fn by_tcp_a_server_wants_the_password_that_is_kept_beside_it() {
             .unwrap()
     };
     assert!(psql(&pgpass).status.success());
+
+    // The program finds the password there as well.
+    let file = dev.0.path().join("tcp.toml");
+    let url = format!("postgres://postgres@127.0.0.1:{port}/app");
+    let text = "[cluster]\nname = \"tcp\"\nshards = 4\ncatalog = \"pg1\"\n[nodes.pg1]\n";
+    std::fs::write(&file, format!("{text}url = \"{url}\"\n")).unwrap();
+    let plan = |passfile: &Path| {
+        let mut command =
+            program::command(dev.0.path(), &["--file", file.to_str().unwrap(), "plan"]);
+        command.env("PGPASSFILE", passfile).env("HOME", dev.0.path());
+        program::run(command)
+    };
+    assert!(plan(&pgpass).ok().contains("cluster tcp: 4 shards"));
+    let error = plan(Path::new("/dev/null")).refused();
+    assert!(error.contains("password"), "{error}");
     assert!(!psql(Path::new("/dev/null")).status.success());
 }
 

@@ -12,6 +12,7 @@ mod plan;
 mod program;
 mod refuse;
 mod restore;
+mod scale;
 mod shell;
 mod status;
 mod tls;
