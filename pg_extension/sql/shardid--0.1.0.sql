@@ -97,6 +97,10 @@ COMMENT ON FUNCTION create_layout(text, timestamptz, interval, bigint, bigint, b
 CREATE FUNCTION shardid.layout_is_frozen() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    IF TG_OP = 'TRUNCATE' THEN
+        RAISE EXCEPTION 'layouts are built in or may be in use, and cannot be truncated'
+            USING ERRCODE = '55006', HINT = 'DELETE FROM shardid.layout WHERE name = …; where it is unused.';
+    END IF;
     IF TG_OP = 'UPDATE' AND NEW IS NOT DISTINCT FROM OLD THEN
         RETURN NEW;
     END IF;
@@ -119,14 +123,17 @@ COMMENT ON FUNCTION shardid.layout_is_frozen() IS 'refuses to change a layout th
 
 CREATE TRIGGER layout_is_frozen BEFORE UPDATE OR DELETE ON shardid.layout
     FOR EACH ROW EXECUTE FUNCTION shardid.layout_is_frozen();
+CREATE TRIGGER layouts_are_frozen BEFORE TRUNCATE ON shardid.layout
+    FOR EACH STATEMENT EXECUTE FUNCTION shardid.layout_is_frozen();
 
 -- ---------------------------------------------------------------------------
 -- what this database knows of shards
 -- ---------------------------------------------------------------------------
 
+-- No foreign keys to shardid.layout: pg_restore -j loads these tables in any order.
 CREATE TABLE shardid.shard (
     shard integer PRIMARY KEY CHECK (shard >= 0),
-    layout text COLLATE "C" NOT NULL REFERENCES shardid.layout (name),
+    layout text COLLATE "C" NOT NULL,
     sequence regclass,
     state text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'fenced', 'moved', 'dropped')),
     node text,
@@ -151,14 +158,14 @@ COMMENT ON COLUMN shardid.shard.floor IS 'ids that were given out before it was 
 CREATE TABLE shardid.id_sequence (
     sequence regclass PRIMARY KEY,
     shard integer NOT NULL CHECK (shard >= 0),
-    layout text COLLATE "C" NOT NULL REFERENCES shardid.layout (name)
+    layout text COLLATE "C" NOT NULL
 );
 COMMENT ON TABLE shardid.id_sequence IS 'id generators of their own, made by create_id_sequence()';
 
 CREATE TABLE shardid.cluster (
     name text NOT NULL,
     node text NOT NULL,
-    layout text COLLATE "C" NOT NULL REFERENCES shardid.layout (name),
+    layout text COLLATE "C" NOT NULL,
     shards integer NOT NULL,
     map_version bigint NOT NULL
 );
@@ -635,6 +642,7 @@ DECLARE
     changed integer;
     total integer := 0;
 BEGIN
+    PERFORM shardid.layout_of(shards - 1, layout);
     IF cardinality(placed) <> cardinality(nodes) THEN
         RAISE EXCEPTION '% shards but % nodes', cardinality(placed), cardinality(nodes)
             USING ERRCODE = '22023';

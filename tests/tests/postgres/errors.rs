@@ -235,7 +235,7 @@ fn layouts_that_are_none_and_layouts_that_stay() {
         55006 | DELETE FROM shardid.layout WHERE name = 'js53'                     | "js53" + built in  | create_layout()
         55006 | UPDATE shardid.layout SET epoch = '2025-01-01Z' WHERE name = 'mine' | "mine" + in use   | create_layout()
         55006 | DELETE FROM shardid.layout WHERE name = 'yours'                    | "yours" + in use   | create_layout()
-        0A000 | TRUNCATE shardid.layout                                            | foreign key        |
+        55006 | TRUNCATE shardid.layout                                            | layouts + in use   | DELETE FROM shardid.layout
         -- nor past create_layout()
         22023 | INSERT INTO shardid.layout VALUES ('x', '2026-01-01Z', '1 ms', 1099511627777, 8192, 1024) | 1099511627777 |
         "#,

@@ -149,6 +149,8 @@ fn a_node_is_placed_once_and_refuses_a_map_that_cannot_be_true() {
         55000 | SELECT shardid.place_shards('photos', 'pg2', 'instagram', 8, 4, ARRAY[7], '{pg2}') | node "pg1" of cluster "photos" | shardid.toml
         55000 | SELECT shardid.place_shards('films', 'pg1', 'instagram', 8, 4, ARRAY[5], '{pg1}') | node "pg1" of cluster "photos" | shardid.toml
         55000 | SELECT shardid.place_shards('photos', 'pg1', 'js53', 8, 4, ARRAY[5], '{pg1}') | layout "instagram" | shardid.toml
+        42704 | SELECT shardid.place_shards('photos', 'pg1', 'nope', 8, 4, ARRAY[5], '{pg1}') | layout "nope" | create_layout()
+        22003 | SELECT shardid.place_shards('photos', 'pg1', 'instagram', 8193, 4, ARRAY[5], '{pg1}') | shard 8192 + "instagram" | FROM shardid.layouts
         22023 | SELECT shardid.place_shards('photos', 'pg1', 'instagram', 8, 4, ARRAY[5, 6], '{pg1}') | 2 shards but 1 nodes |
         "#,
     );
