@@ -8,7 +8,7 @@ use crate::ask::{column, ids, one, run, run_ahead, with_shard_5};
 const PROMISED: &str = include_str!("promised.txt");
 
 /// One line per member of the extension and per setting, as in `promised.txt`.
-const PRESENT: &str = "
+pub(crate) const PRESENT: &str = "
 SELECT format('%s%s(%s) -> %s: %s', CASE WHEN n.nspname = 'shardid' THEN 'shardid.' END, p.proname,
     pg_get_function_arguments(p.oid), pg_get_function_result(p.oid),
     concat_ws(', ',

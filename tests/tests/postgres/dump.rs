@@ -1,0 +1,245 @@
+//! A dump carries shards, layouts and states, and a database made from it goes
+//! on above the old ids without any setting.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use shardid_tests::{Database, Server, expect_error};
+
+use crate::ask::{ids, one, run, run_ahead, run_sequence_ahead};
+
+/// Runs a program to its end and returns what it wrote.
+#[track_caller]
+fn output(command: &mut Command) -> String {
+    let output = command.output().expect("it can be run");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("a dump is text")
+}
+
+/// All that a user knows of shards, as text: what a dump must bring along.
+const ESTATE: &str = "SELECT 's', * FROM shardid.shard ORDER BY shard; SELECT 'v', shard, schema, sequence, layout, state, last_id FROM shardid.shards ORDER BY 2; \
+     SELECT 'l', * FROM shardid.layout ORDER BY name; SELECT 'i', * FROM shardid.id_sequence ORDER BY sequence::text; SELECT 'c', * FROM shardid.cluster; \
+     SELECT 't', count(*), sum(a), sum(b) FROM t";
+
+/// A database with everything that a dump may have to carry, ahead of the clock.
+struct Estate {
+    database: Database<'static>,
+    /// The last ids of shards 5 and 6, of the id sequence, and of shard 9 that was dropped.
+    last: [i64; 4],
+}
+
+impl Estate {
+    fn new() -> Self {
+        let database = Database::fresh();
+        let mut client = database.connect();
+        run(
+            &mut client,
+            "SELECT create_layout('mine', '2026-01-01Z', '10 ms', 1000, 1000); \
+             SELECT create_shard(5), create_shard(6, 'Ödd \"schema', 'mine'), create_shard(7), create_shard(9); \
+             SELECT create_id_sequence('photo_id', 5); \
+             CREATE TABLE t (a bigint PRIMARY KEY DEFAULT next_id(5), b bigint DEFAULT next_id_from('photo_id'), c bigint DEFAULT shard_0005.next_id()); \
+             INSERT INTO t SELECT FROM generate_series(1, 1000); \
+             UPDATE shardid.shard SET state = 'fenced' WHERE shard = 7; \
+             INSERT INTO shardid.shard (shard, layout, state, node, map_version) VALUES (8, 'instagram', 'moved', 'pg2', 3)",
+        );
+        let dropped = run_ahead(&mut client, 9);
+        run(&mut client, "SELECT drop_shard(9)");
+        let last = [
+            run_ahead(&mut client, 5),
+            run_ahead(&mut client, 6),
+            run_sequence_ahead(&mut client, "photo_id"),
+            dropped,
+        ];
+        Self { database, last }
+    }
+
+    fn dump(&self, arguments: &[&str]) -> String {
+        output(self.database.command("pg_dump").args(arguments))
+    }
+
+    /// Asserts that a copy is what the original was, and goes on above it.
+    #[track_caller]
+    fn goes_on_in(&self, copy: &Database<'_>) {
+        assert_eq!(copy.psql(ESTATE), self.database.psql(ESTATE));
+        let mut client = copy.connect();
+        run(&mut client, "SELECT create_shard(9, 'again')");
+        for (sql, last) in ["next_id(5)", "next_id(6)", "next_id_from('photo_id')", "next_id(9)"]
+            .iter()
+            .zip(self.last)
+        {
+            let next = ids(&mut client, &format!("SELECT {sql}"))[0];
+            assert!(next > last, "{sql} gives {next} after {last}");
+        }
+        run(&mut client, "INSERT INTO t SELECT FROM generate_series(1, 100)");
+        expect_error(&mut client, "SELECT next_id(7)", "SI002");
+        expect_error(&mut client, "SELECT next_id(8)", "SI001");
+        run(
+            &mut client,
+            "UPDATE shardid.shard SET state = 'open' WHERE shard = 7; SELECT next_id(7)",
+        );
+    }
+}
+
+#[test]
+fn a_plain_dump_restores_into_another_server_and_goes_on_above() {
+    let estate = Estate::new();
+    let server = Server::builder().name("another server").fsync(false).start();
+    let copy = Database::plain_on(&server);
+    copy.psql(&estate.dump(&[]));
+    estate.goes_on_in(&copy);
+}
+
+#[test]
+fn a_custom_dump_restores_in_parallel_into_another_database_and_onto_itself() {
+    let estate = Estate::new();
+    let file = tempfile();
+    estate.dump(&["-Fc", "-f", &file]);
+    let copy = Database::fresh_plain();
+    output(copy.command("pg_restore").args([
+        "--exit-on-error",
+        "-j",
+        "2",
+        "-d",
+        copy.name(),
+        &file,
+    ]));
+    estate.goes_on_in(&copy);
+    // Over what is there and has gone on; what the dump does not know would be in its way.
+    copy.psql("SELECT drop_shard(9); DROP SCHEMA again");
+    output(copy.command("pg_restore").args([
+        "--exit-on-error",
+        "--clean",
+        "--if-exists",
+        "-d",
+        copy.name(),
+        &file,
+    ]));
+    estate.goes_on_in(&copy);
+    // Schema first and data later, as tools that move databases do.
+    let copy = Database::fresh_plain();
+    for section in ["pre-data", "data", "post-data"] {
+        let section = format!("--section={section}");
+        output(copy.command("pg_restore").args([
+            "--exit-on-error",
+            &section,
+            "-d",
+            copy.name(),
+            &file,
+        ]));
+    }
+    estate.goes_on_in(&copy);
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_schema_without_data_takes_its_shards_up_again_above_the_old_ids() {
+    let estate = Estate::new();
+    let copy = Database::fresh_plain();
+    copy.psql(&estate.dump(&["--schema-only", "--clean", "--if-exists"]));
+    let mut client = copy.connect();
+    let refusal = expect_error(&mut client, "SELECT next_id(5)", "42704");
+    assert!(refusal.hint.contains("create_shard(5)"), "{refusal:?}");
+    run(&mut client, "SELECT create_shard(5); SELECT create_id_sequence('photo_id', 5)");
+    // Nothing tells where the old sequences stood, so they begin ahead of the clock.
+    assert!(ids(&mut client, "SELECT next_id(5)")[0] > estate.last[0]);
+    assert!(ids(&mut client, "SELECT next_id_from('photo_id')")[0] > estate.last[2]);
+    assert!(ids(&mut client, "INSERT INTO t DEFAULT VALUES RETURNING a")[0] > estate.last[0]);
+}
+
+#[test]
+fn a_database_owner_who_is_no_superuser_dumps_and_restores() {
+    let (from, to) = (Database::fresh_plain(), Database::fresh_plain());
+    let owner = from.role("owner");
+    for database in [&from, &to] {
+        let name = database.name();
+        database.psql(&format!(
+            "ALTER DATABASE {name} OWNER TO {owner}; ALTER SCHEMA public OWNER TO {owner}"
+        ));
+    }
+    let mut client = from.connect_as(&owner);
+    run(
+        &mut client,
+        "CREATE EXTENSION shardid; SELECT create_layout('mine', '2026-01-01Z', '10 ms', 1000, 1000); \
+         SELECT create_shard(5), create_shard(6, layout => 'mine'); CREATE TABLE t (id bigint DEFAULT next_id(5)); \
+         INSERT INTO t SELECT FROM generate_series(1, 1000)",
+    );
+    let last = run_ahead(&mut client, 5);
+    let dump = output(from.command("pg_dump").env("PGUSER", &owner));
+    let file = tempfile();
+    std::fs::write(&file, dump).unwrap();
+    output(to.command("psql").env("PGUSER", &owner).args([
+        "-Xq",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-f",
+        &file,
+    ]));
+    std::fs::remove_file(file).unwrap();
+    let mut client = to.connect_as(&owner);
+    assert!(ids(&mut client, "INSERT INTO t DEFAULT VALUES RETURNING id")[0] > last);
+    run(&mut client, "SELECT next_id(6); SELECT drop_shard(6); SELECT create_shard(7)");
+}
+
+#[test]
+fn a_dump_under_load_is_above_every_row_in_it() {
+    let database = Database::fresh();
+    database.psql(
+        "SELECT create_shard(5); CREATE TABLE t (id bigint PRIMARY KEY DEFAULT next_id(5), n int)",
+    );
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for session in 0..3 {
+            let (done, database) = (&done, &database);
+            scope.spawn(move || {
+                let mut client = database.connect();
+                while !done.load(Ordering::Relaxed) {
+                    run(
+                        &mut client,
+                        &format!("INSERT INTO t (n) SELECT {session} FROM generate_series(1, 500)"),
+                    );
+                }
+            });
+        }
+        for _ in 0..3 {
+            let dump = output(&mut database.command("pg_dump"));
+            let copy = Database::fresh_plain();
+            copy.psql(&dump);
+            assert_eq!(copy.psql("SELECT next_id(5) > max(id), count(*) > 0 FROM t"), "t|t");
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn databases_of_one_server_keep_apart() {
+    let one_of_two = Database::fresh();
+    one_of_two.psql("SELECT create_shard(5), create_shard(6), next_id(5)");
+    // A copy by files, where even the oids are the same.
+    let other = Database::fresh_plain();
+    let server = other.server();
+    let (name, template) = (other.name(), one_of_two.name());
+    server.psql("postgres", &format!("DROP DATABASE {name}"));
+    server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE {template}"));
+    let (mut a, mut b) = (one_of_two.connect(), other.connect());
+    let oid = "SELECT 'shard_0005.shard_id_seq'::regclass::oid";
+    assert_eq!(one::<u32>(&mut a, oid), one::<u32>(&mut b, oid));
+    run(&mut b, "SELECT next_id(5), next_id(6)");
+    let ahead = run_ahead(&mut a, 5);
+    assert!(ids(&mut b, "SELECT next_id(5)")[0] < ahead, "the other database went ahead as well");
+    run(&mut a, "UPDATE shardid.shard SET state = 'fenced' WHERE shard = 6");
+    expect_error(&mut a, "SELECT next_id(6)", "SI002");
+    run(&mut b, "SELECT next_id(6)");
+    run(&mut b, "SELECT drop_shard(5)");
+    run(&mut a, "SELECT next_id(5)");
+    expect_error(&mut b, "SELECT next_id(5)", "42704");
+}
+
+/// A name for a file that programs run as ourselves may write.
+fn tempfile() -> String {
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(1);
+    let name = format!("dump-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    folder.join(name).display().to_string()
+}

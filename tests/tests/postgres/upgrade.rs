@@ -1,0 +1,113 @@
+//! ALTER EXTENSION UPDATE from every version that was ever shipped leads to what
+//! a new installation has, and keeps shards and ids.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use shardid_tests::Database;
+
+use crate::ask::{column, ids, run, run_ahead};
+use crate::surface::PRESENT;
+
+/// Where the extension's SQL is kept; a script for each version, and one for each step.
+const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../pg_extension/sql");
+
+/// Every version that can be installed at once.
+fn shipped() -> Vec<String> {
+    let mut versions: Vec<String> = fs::read_dir(SCRIPTS)
+        .expect("the scripts are there")
+        .filter_map(|entry| entry.unwrap().file_name().into_string().ok())
+        .filter_map(|name| Some(name.strip_prefix("shardid--")?.strip_suffix(".sql")?.to_owned()))
+        .filter(|version| !version.contains("--"))
+        .collect();
+    versions.sort();
+    versions
+}
+
+/// A database with shards that are ahead of the clock, made by that version.
+fn made_by(version: &str) -> (Database<'static>, i64) {
+    let database = Database::fresh_plain();
+    database.psql(&format!("CREATE EXTENSION shardid VERSION '{version}'"));
+    let mut client = database.connect();
+    run(
+        &mut client,
+        "SELECT create_layout('mine', '2026-01-01Z', '10 ms', 1000, 1000); SELECT create_shard(5), create_shard(6, layout => 'mine'); \
+         SELECT create_id_sequence('photo_id', 5); CREATE TABLE t (a bigint DEFAULT next_id(5), b bigint DEFAULT next_id_from('photo_id')); \
+         INSERT INTO t SELECT FROM generate_series(1, 100)",
+    );
+    let last = run_ahead(&mut client, 5);
+    (database, last)
+}
+
+#[test]
+fn every_shipped_version_is_updated_to_what_a_new_installation_has() {
+    let versions = shipped();
+    assert!(versions.contains(&"0.1.0".to_owned()), "{versions:?}");
+    let fresh = Database::fresh();
+    let nobody = fresh.role("nobody");
+    let present = PRESENT.replace("somebody", &nobody);
+    let expected: Vec<String> = column(&mut fresh.connect(), &present);
+    for version in versions {
+        let (database, last) = made_by(&version);
+        let mut knew = database.connect();
+        run(&mut knew, "SELECT next_id(5)");
+        database.psql("ALTER EXTENSION shardid UPDATE");
+        assert!(ids(&mut knew, "SELECT next_id(5)")[0] > last, "from {version}");
+        assert!(ids(&mut database.connect(), "INSERT INTO t DEFAULT VALUES RETURNING a")[0] > last);
+        run(
+            &mut knew,
+            "SELECT next_id(6), next_id_from('photo_id'); SELECT drop_shard(6); SELECT create_shard(6)",
+        );
+        let updated: Vec<String> = column(&mut database.connect(), &present);
+        assert_eq!(updated, expected, "from {version}");
+    }
+}
+
+/// An upgrade script that is there for the length of a test.
+struct Script(PathBuf);
+
+impl Script {
+    fn new(folder: &str, from: &str, to: &str, text: &str) -> Self {
+        let file = Path::new(folder).join(format!("extension/shardid--{from}--{to}.sql"));
+        fs::write(&file, text).expect("our own server's folder can be written");
+        Self(file)
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn an_update_to_a_next_version_keeps_shards_and_ids_in_sessions_that_go_on() {
+    let database = Database::fresh();
+    let now = database.psql("SELECT extversion FROM pg_extension WHERE extname = 'shardid'");
+    let folder = database.psql("SELECT setting FROM pg_config() WHERE name = 'SHAREDIR'");
+    let next = format!("99.{}", std::process::id());
+    let _script = Script::new(
+        &folder,
+        &now,
+        &next,
+        "ALTER TABLE shardid.shard ADD COLUMN of_the_next_version int; \
+         CREATE OR REPLACE FUNCTION next_id(shard integer) RETURNS bigint \
+         LANGUAGE c VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'shardid_next_id';",
+    );
+    let (database, last) = made_by(&now);
+    let mut knew = database.connect();
+    let before = ids(&mut knew, "SELECT next_id(5)")[0];
+    database.psql(&format!("ALTER EXTENSION shardid UPDATE TO '{next}'"));
+    assert!(ids(&mut knew, "SELECT next_id(5)")[0] > before);
+    assert!(ids(&mut database.connect(), "INSERT INTO t DEFAULT VALUES RETURNING a")[0] > before);
+    assert!(before > last);
+    run(
+        &mut knew,
+        "SELECT next_id(6), next_id_from('photo_id'), next_ids(5, 3); SELECT create_shard(7); SELECT drop_shard(7); \
+         SELECT * FROM shardid.shards",
+    );
+    assert_eq!(
+        database.psql("SELECT extversion FROM pg_extension WHERE extname = 'shardid'"),
+        next
+    );
+}
