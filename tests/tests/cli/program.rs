@@ -6,22 +6,19 @@ use std::sync::OnceLock;
 
 /// The program, built from the sources as they are now.
 pub(crate) fn program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let root =
-            Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the workspace");
-        let status = Command::new(cargo)
-            .args(["build", "--quiet", "--package", "shardid-migrator"])
-            .current_dir(root)
-            .status()
-            .expect("cargo runs");
-        assert!(status.success(), "the program cannot be built");
-        // This test is target/PROFILE/deps/cli-…, the program is target/debug/shardid.
-        let me = std::env::current_exe().expect("a test has a path");
-        let target = me.ancestors().nth(3).expect("a test is in target/PROFILE/deps");
-        target.join("debug/shardid")
-    })
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    PROGRAM.get_or_init(build).as_deref().expect("the program can be built, see above")
+}
+
+fn build() -> Option<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet", "--package", "shardid-migrator"]).current_dir(root);
+    // This test is target/PROFILE/deps/cli-…, the program is target/debug/shardid.
+    let me = std::env::current_exe().ok()?;
+    let target = me.ancestors().nth(3)?;
+    build.status().ok()?.success().then(|| target.join("debug/shardid"))
 }
 
 /// What a run has said, and how it ended.
