@@ -89,6 +89,13 @@ impl Session<'_> {
         if latest_us.is_none() {
             return;
         }
+        let generator = &self.world.generators[which];
+        if !ids.is_empty() && self.world.is_fenced_since(generator.shard, since) {
+            self.world.fail(&format!(
+                "{} gave ids to {} by {way}, and it was fenced all the while",
+                generator.name, self.name
+            ));
+        }
         let highest = self.highest.entry(which).or_insert(-1);
         for &id in ids {
             if id <= *highest {
@@ -114,7 +121,7 @@ impl Session<'_> {
             // For this session's library the clock has jumped, and stays so.
             "55000" if message.contains("has jumped") => After::Reconnect,
             "55000" if message.contains("ahead of the clock") => After::GoOn,
-            "SI002" if self.world.was_fenced() => After::GoOn,
+            "SI002" if self.world.may_be_fenced() => After::GoOn,
             _ => {
                 self.world.fail(&format!("{} was told: {state} {message}", self.name));
                 return After::Reconnect;

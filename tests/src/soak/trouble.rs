@@ -9,7 +9,7 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
-use super::world::World;
+use super::world::{Fence, World};
 use super::{Maker, Scenario};
 use crate::{Server, wait_until};
 
@@ -150,16 +150,30 @@ impl Trouble {
     /// `kill -9` of everything; the clock may be another one afterwards.
     fn crash(&mut self) {
         let server = self.world.server();
+        let before = match self.rng.random_range(0..10) {
+            // What was logged before a checkpoint is not read again after the crash.
+            0..3 => {
+                server.checkpoint();
+                sleep(Duration::from_millis(self.rng.random_range(0..200)));
+                "after a checkpoint"
+            }
+            3 => {
+                self.set_forward();
+                "after a setval"
+            }
+            _ => "",
+        };
         server.kill9();
         let clock = if self.rng.random() {
             let by = -self.behind();
             self.world.set_clock(self.world.offset() + by);
-            format!("clock {by:+.1} s meanwhile")
+            format!("clock {by:+.1} s")
         } else {
             String::new()
         };
         server.start();
-        self.world.tell("crash", &clock);
+        let what: Vec<&str> = [before, &clock].into_iter().filter(|s| !s.is_empty()).collect();
+        self.world.tell("crash", &what.join(", "));
     }
 
     /// `kill -9` of one session, on which the server throws out all others.
@@ -286,12 +300,13 @@ impl Trouble {
                 &format!("UPDATE shardid.shard SET state = '{state}' WHERE shard = {shard}"),
             )
         };
-        self.world.see_fence();
+        self.world.fence(Fence::Closing);
         set("fenced");
-        self.world.see_fence();
+        self.world.fence(Fence::Closed { shard: *shard, from: Instant::now() });
         sleep(Duration::from_millis(self.rng.random_range(10..300)));
+        self.world.fence(Fence::Opening);
         set("open");
-        self.world.see_fence();
+        self.world.fence(Fence::Open { from: Instant::now() });
         self.world.tell("fence", &format!("shard {shard}"));
     }
 }

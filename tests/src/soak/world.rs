@@ -41,7 +41,7 @@ pub(super) struct World {
     gate: RwLock<()>,
     /// What clock and drift were in force, from when on.
     moments: Mutex<Vec<Moment>>,
-    fence_seen: Mutex<Option<Instant>>,
+    fence: Mutex<Fence>,
     /// Whether sessions take ids now and then only.
     pub(super) calm: AtomicBool,
     stopped: AtomicBool,
@@ -70,6 +70,15 @@ struct Moment {
     /// The server's clock against the machine's, in seconds.
     offset: f64,
     max_drift: Duration,
+}
+
+/// The fence of the shard that was fenced last.
+pub(super) enum Fence {
+    Never,
+    Closing,
+    Closed { shard: i32, from: Instant },
+    Opening,
+    Open { from: Instant },
 }
 
 /// A lock, also where a thread that held it has panicked: the run ends anyway.
@@ -110,7 +119,7 @@ impl World {
             place: RwLock::new(Place { server: Arc::new(server), database: "soak_1".into() }),
             gate: RwLock::new(()),
             moments: Mutex::new(vec![now]),
-            fence_seen: Mutex::default(),
+            fence: Mutex::new(Fence::Never),
             calm: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             finding: Mutex::default(),
@@ -205,14 +214,23 @@ impl World {
         (times.max().unwrap_or(0) - machine_us()) as f64 / 1e6 - self.offset()
     }
 
-    /// Notes that a shard is fenced, or was until now.
-    pub(super) fn see_fence(&self) {
-        *lock(&self.fence_seen) = Some(Instant::now());
+    /// Notes what the fence is now.
+    pub(super) fn fence(&self, fence: Fence) {
+        *lock(&self.fence) = fence;
     }
 
-    /// Whether a shard was fenced a moment ago.
-    pub(super) fn was_fenced(&self) -> bool {
-        lock(&self.fence_seen).is_some_and(|seen| seen.elapsed() < GRACE)
+    /// Whether a session may be told that its shard is fenced.
+    pub(super) fn may_be_fenced(&self) -> bool {
+        match *lock(&self.fence) {
+            Fence::Never => false,
+            Fence::Closing | Fence::Closed { .. } | Fence::Opening => true,
+            Fence::Open { from } => from.elapsed() < GRACE,
+        }
+    }
+
+    /// Whether a shard gives no ids to whoever began since then.
+    pub(super) fn is_fenced_since(&self, shard: i32, since: Instant) -> bool {
+        matches!(*lock(&self.fence), Fence::Closed { shard: closed, from } if closed == shard && from < since)
     }
 
     /// Enters what a session has received; ends the run where that breaks a rule.
