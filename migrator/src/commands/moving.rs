@@ -14,7 +14,7 @@ use crate::cli::{self, By, Drain, ManyMoves, MoveOptions, Moves, Rebalance, Stan
 use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::moving::{self, Journal, Options, Road, Server, check_all, drive};
+use crate::moving::{self, Entrance, Journal, Options, Road, Server, check_all, drive};
 use crate::postgres::{ids, sql};
 use crate::talk;
 use crate::view::moves as view;
@@ -92,7 +92,7 @@ async fn loads(
     let map: ShardMap = ids::map(file).await?;
     let mut loads = BTreeMap::new();
     for declared in file.declared.postgres() {
-        let mut server = Server::connect(file, &declared.name).await?;
+        let mut server = Server::look(file, &declared.name).await?;
         let sizes: Vec<(i32, i64)> =
             server.rows(sqlx::query_as(sql!("move/shard_sizes.sql"))).await?;
         let sizes: BTreeMap<i32, u64> =
@@ -134,16 +134,18 @@ async fn make(
     {
         return Err(Failure::new("not confirmed: nothing was changed"));
     }
-    moving::watch_for_interrupts();
+    moving::watch_for_interrupts(planned.len() > 1);
     let options = Options::from(how.options);
     let total = planned.len();
+    let mut left: BTreeMap<Shard, PlannedMove> =
+        planned.iter().map(|planned| (planned.shard, planned.clone())).collect();
     let work = planned.into_iter().map(|planned| {
         let schema = schemas.get(&planned.shard).cloned();
         async move {
             if moving::asked_to_stop() {
-                return Ok(false);
+                return Ok(None);
             }
-            let Some(schema) = schema else { return Ok(false) };
+            let Some(schema) = schema else { return Ok(None) };
             let mut journal = Journal::open(file).await?;
             let id = journal
                 .plan(
@@ -164,7 +166,7 @@ async fn make(
                 failure.standing().hint(format!("`shardid resume {id}` or `shardid abort {id}`"))
             })?;
             drive(&mut road).await?;
-            Ok::<bool, Failure>(true)
+            Ok::<Option<Shard>, Failure>(Some(planned.shard))
         }
     });
     let mut done = 0;
@@ -172,8 +174,11 @@ async fn make(
     let mut running = stream::iter(work).buffer_unordered(how.parallel.into());
     while let Some(outcome) = running.next().await {
         match outcome {
-            Ok(true) => done += 1,
-            Ok(false) => {}
+            Ok(Some(shard)) => {
+                done += 1;
+                left.remove(&shard);
+            }
+            Ok(None) => {}
             Err(failure) => {
                 failures.push(failure);
                 // What is under way goes on to its end; nothing new begins.
@@ -182,10 +187,13 @@ async fn make(
         }
     }
     if let Some(failure) = Failure::all(failures) {
-        return Err(failure.detail(format!("{done} of {total} moves are done")));
+        let failure = failure.detail(format!("{done} of {total} moves are done"));
+        return Err(if total > 1 { failure.standing() } else { failure });
     }
     if done < total {
+        let left: Vec<PlannedMove> = left.into_values().collect();
         return Err(Failure::new(format!("stopped: {done} of {total} moves are done"))
+            .detail(format!("left: {}", view::plan(&left)))
             .standing()
             .hint("run the same command again for the rest"));
     }
@@ -211,33 +219,50 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
 
 pub(super) async fn resume(file: Option<&Path>, args: &Standing) -> Result<(), Failure> {
     let file = ClusterFile::load(file)?;
-    moving::watch_for_interrupts();
-    let mut road = Road::enter(&file, args.id, args.options.into()).await?;
-    if road.record.state.is_over() {
-        talk::line(format_args!("move {} is {} already", args.id, road.record.state));
+    let record = Journal::open(&file).await?.read(args.id).await?;
+    if record.state.is_over() {
+        talk::line(format_args!("move {} is {} already", args.id, record.state));
         return Ok(());
     }
+    moving::watch_for_interrupts(false);
+    let mut road = Road::enter(&file, args.id, args.options.into())
+        .await
+        .map_err(|failure| stands(failure, args.id, record.state))?;
     let state = drive(&mut road).await?;
     talk::line(format_args!("move {} is {state}", args.id));
     Ok(())
 }
 
+/// A failure that leaves a move standing.
+fn stands(failure: Failure, id: i64, state: MoveState) -> Failure {
+    failure.detail(format!("move {id} stands, {state} or earlier")).standing()
+}
+
 pub(super) async fn abort(file: Option<&Path>, args: &Standing) -> Result<(), Failure> {
     let file = ClusterFile::load(file)?;
-    let mut road = Road::enter(&file, args.id, args.options.into()).await?;
-    let state = road.record.state;
+    let record = Journal::open(&file).await?.read(args.id).await?;
+    let state = record.state;
     if state == MoveState::Aborted {
         talk::line(format_args!("move {} is aborted already", args.id));
         return Ok(());
     }
-    let next = next_state(road.record.kind, state, MoveEvent::Abort).map_err(|_| {
+    let next = next_state(record.kind, state, MoveEvent::Abort).map_err(|_| {
         Failure::new(format!("move {} is {state} and cannot be aborted", args.id)).hint(match state
         {
             MoveState::Done => format!("`shardid rollback {}` goes back", args.id),
             _ => format!("`shardid resume {}` goes on", args.id),
         })
     })?;
-    road.advance(next).await?;
+    // First what writers wait for: the target may be down for long.
+    let mut entrance =
+        Entrance::enter(&file, args.id).await.map_err(|failure| stands(failure, args.id, state))?;
+    entrance.give_up(next).await.map_err(|failure| stands(failure, args.id, state))?;
+    let mut road = entrance.road(&file, args.options.into()).await.map_err(|failure| {
+        stands(failure, args.id, MoveState::Aborting).detail(format!(
+            "writers go on at {}; `shardid resume {}` removes the rest once all servers are up",
+            record.source, args.id
+        ))
+    })?;
     let state = drive(&mut road).await?;
     talk::line(format_args!("move {} is {state}", args.id));
     Ok(())
@@ -259,7 +284,7 @@ pub(super) async fn rollback(file: Option<&Path>, args: &Standing) -> Result<(),
             format!("`shardid move {} --to {}` takes it back", record.shard, record.source),
         ));
     }
-    moving::watch_for_interrupts();
+    moving::watch_for_interrupts(false);
     let id = journal
         .plan(record.shard, &record.target, &record.source, Some(record.id), &record.schema, false)
         .await?;
@@ -268,7 +293,9 @@ pub(super) async fn rollback(file: Option<&Path>, args: &Standing) -> Result<(),
         "move {id}: shard {} back from {} to {}",
         record.shard, record.target, record.source
     ));
-    let mut road = Road::enter(&file, id, args.options.into()).await?;
+    let mut road = Road::enter(&file, id, args.options.into())
+        .await
+        .map_err(|failure| stands(failure, id, MoveState::Planned))?;
     let state = drive(&mut road).await?;
     talk::line(format_args!("move {id} is {state}"));
     Ok(())

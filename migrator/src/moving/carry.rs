@@ -16,13 +16,17 @@ use crate::postgres::{failure, sql};
 const CHEAP_ROWS: i64 = 100_000;
 
 pub(super) async fn carry_over(road: &mut Road<'_>, deadline: Instant) -> Result<Fence, Failure> {
-    schema::check_shape_of_copy(road).await?;
+    schema::check_unchanged(road).await?;
     if let lost @ Fence::Lost(_) = compare(road, deadline).await? {
         return Ok(lost);
     }
     let query =
         sqlx::query_scalar(sql!("move/carry/sequences.sql")).bind(road.record.schema.as_str());
-    let statements = road.source.column(query).await?;
+    let Some(where_they_stand) = road.source.column::<String>(query).await?.pop() else {
+        return Ok(Fence::Held);
+    };
+    let statements = sqlx::query_scalar(AssertSqlSafe(where_they_stand));
+    let statements: Vec<String> = road.source.column(statements).await?;
     match road.target.all_or_none(statements, 1_000).await? {
         Batch::Done => Ok(Fence::Held),
         Batch::LockTimeout => {

@@ -34,13 +34,13 @@ pub(crate) async fn check_all(
     file: &ClusterFile,
     moves: &[shardid_cluster::PlannedMove],
 ) -> Result<BTreeMap<Shard, String>, Failure> {
-    let mut journal = Journal::open(file).await?;
+    let mut journal = Journal::look(file).await?;
     let mut servers: BTreeMap<NodeName, Server> = BTreeMap::new();
     let mut failures = Vec::new();
     for planned in moves {
         for node in [&planned.source, &planned.target] {
             if !servers.contains_key(node) {
-                let mut server = Server::connect(file, node).await?;
+                let mut server = Server::look(file, node).await?;
                 let problems = server_problems(&mut server).await?;
                 failures.extend(said(node, problems));
                 servers.insert(node.clone(), server);
@@ -59,7 +59,7 @@ pub(crate) async fn check_all(
         let (home, problems) = shard_problems(source, planned.shard).await?;
         failures.extend(said(&planned.source, problems));
         let Some(home) = home else { continue };
-        let needs = needs(source, &home.schema).await?;
+        let needs = needs(source, planned.shard, &home.schema).await?;
         let target = servers.get_mut(&planned.target).expect("connected above");
         failures.extend(said(&planned.target, target_problems(target, &home.schema, needs).await?));
         failures.extend(old_copies(&mut journal, planned.shard).await?);
@@ -74,7 +74,7 @@ pub(super) async fn check_again(road: &mut Road<'_>) -> Result<(), Failure> {
     if road.record.kind == MoveKind::Copy {
         failures.extend(said(&road.source.node.clone(), server_problems(&mut road.source).await?));
         failures.extend(said(&road.target.node.clone(), server_problems(&mut road.target).await?));
-        let needs = needs(&mut road.source, &road.record.schema).await?;
+        let needs = needs(&mut road.source, road.record.shard, &road.record.schema).await?;
         let problems = target_problems(&mut road.target, &road.record.schema, needs).await?;
         failures.extend(said(&road.target.node, problems));
     }
@@ -163,6 +163,8 @@ async fn shard_problems(
             "`shardid moves` shows whether a move of it is standing".into(),
         ));
     }
+    let query = sqlx::query_as(sql!("move/check/generators.sql"));
+    problems.extend(source.rows(query.bind(shard.as_sql()).bind(home.schema.as_str())).await?);
     for query in [
         sql!("move/check/identity.sql"),
         sql!("move/check/kinds.sql"),
@@ -173,20 +175,44 @@ async fn shard_problems(
     Ok((Some(home), problems))
 }
 
-/// The roles and extensions that a schema names, as kinds and names.
-async fn needs(source: &mut Server, schema: &str) -> Result<(Vec<String>, Vec<String>), Failure> {
+/// What a schema needs that is not in it.
+struct Needs {
+    /// Roles, tablespaces and extensions.
+    kinds: Vec<String>,
+    names: Vec<String>,
+    layouts: Vec<String>,
+    rules: Vec<String>,
+    hints: Vec<String>,
+}
+
+async fn needs(source: &mut Server, shard: Shard, schema: &str) -> Result<Needs, Failure> {
     let needs: Vec<(String, String)> =
         source.rows(sqlx::query_as(sql!("move/check/needs.sql")).bind(schema)).await?;
-    Ok(needs.into_iter().unzip())
+    let (kinds, names) = needs.into_iter().unzip();
+    let layouts: Vec<(String, String, String)> =
+        source.rows(sqlx::query_as(sql!("move/check/layouts.sql")).bind(shard.as_sql())).await?;
+    let mut needs =
+        Needs { kinds, names, layouts: Vec::new(), rules: Vec::new(), hints: Vec::new() };
+    for (layout, rule, hint) in layouts {
+        needs.layouts.push(layout);
+        needs.rules.push(rule);
+        needs.hints.push(hint);
+    }
+    Ok(needs)
 }
 
 async fn target_problems(
     target: &mut Server,
     schema: &str,
-    (kinds, names): (Vec<String>, Vec<String>),
+    needs: Needs,
 ) -> Result<Vec<Problem>, Failure> {
-    let query = sqlx::query_as(sql!("move/check/has.sql")).bind(kinds).bind(names);
+    let query = sqlx::query_as(sql!("move/check/has.sql")).bind(needs.kinds).bind(needs.names);
     let mut problems: Vec<Problem> = target.rows(query).await?;
+    let query = sqlx::query_as(sql!("move/check/has_layouts.sql"))
+        .bind(needs.layouts)
+        .bind(needs.rules)
+        .bind(needs.hints);
+    problems.extend(target.rows(query).await?);
     problems.extend(target.rows(sqlx::query_as(sql!("move/check/room.sql")).bind(schema)).await?);
     Ok(problems)
 }

@@ -4,7 +4,7 @@ use shardid_cluster::{MoveKind, MoveState};
 
 use super::journal::{Journal, Leftover, Move};
 use super::road::Road;
-use super::server::Server;
+use super::server::{Batch, Server};
 use super::{fence, stream};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -47,15 +47,26 @@ async fn remove_by_name(road: &mut Road<'_>, left: &Leftover) -> Result<(), Fail
         "fence" => fence::lower(road).await?,
         _ => return Ok(()),
     }
-    road.journal.removed(left.leftover).await
+    road.journal.removed(left).await
 }
 
+/// How long dropping a copy waits for those who still read it.
+const LOCK_MS: u64 = 60_000;
+
 async fn drop_schema(server: &mut Server, record: &Move) -> Result<(), Failure> {
-    let query = sqlx::query_scalar(sql!("move/clean/drop_schema.sql")).bind(record.schema.as_str());
+    let query = sqlx::query_scalar(sql!("move/clean/drop_schema.sql"))
+        .bind(record.schema.as_str())
+        .bind(record.shard.as_sql());
     let statements = server.column(query).await?;
-    server.carry_out(statements).await?;
-    let forget = sqlx::query(sql!("move/clean/forget_sequence.sql")).bind(record.shard.as_sql());
-    server.run(forget).await
+    match server.all_or_none(statements, LOCK_MS).await? {
+        Batch::Done => Ok(()),
+        Batch::LockTimeout => Err(Failure::new(format!(
+            "could not drop the copy in schema {}: somebody still uses it",
+            record.schema
+        ))
+        .at(format!("node {}", server.node))
+        .hint("look at pg_stat_activity there, then run the same command again")),
+    }
 }
 
 /// Ends the way back of a move that is done, and drops the old copy.
@@ -94,7 +105,7 @@ pub(crate) async fn retire(file: &ClusterFile, id: i64) -> Result<Move, Failure>
             "schema" if on_source => drop_schema(here, &record).await?,
             _ => continue,
         }
-        journal.removed(left.leftover).await?;
+        journal.removed(&left).await?;
     }
     journal.retired(id).await?;
     talk::line(format_args!(

@@ -6,6 +6,7 @@ use shardid_cluster::{Effect, MoveEvent, MoveState, effects, next_state};
 
 use super::fence::Fence;
 use super::road::Road;
+use super::server::Server;
 use super::{carry, checks, clean, fence, schema, stop, stream};
 use crate::failure::Failure;
 
@@ -90,13 +91,18 @@ async fn give_up_fence(road: &mut Road<'_>) -> Result<(), Failure> {
             .map_err(Failure::new)?;
         road.advance(next).await?;
     }
-    fence::lower(road).await
+    if fence::lower(road).await.is_err() {
+        // Perhaps only our connection is gone.
+        road.source = Server::connect(road.file, &road.record.source).await?;
+        fence::lower(road).await?;
+    }
+    Ok(())
 }
 
 async fn take_effects(road: &mut Road<'_>, state: MoveState) -> Result<Fence, Failure> {
     let deadline = Instant::now() + road.options.fence_max;
     for effect in effects(road.record.kind, state) {
-        if stop::asked() && !matches!(state, MoveState::Fenced | MoveState::Switched) {
+        if stop::asked_to_stand() && !matches!(state, MoveState::Fenced | MoveState::Switched) {
             return Err(Failure::new("stopped as you asked"));
         }
         cut_at(state, &format!("before-{effect:?}"));
@@ -111,7 +117,13 @@ async fn take_effects(road: &mut Road<'_>, state: MoveState) -> Result<Fence, Fa
 /// Ends the process on the spot where the environment says so: tests cut a move
 /// at every step, as `SHARDID_CUT_AT=fenced/before-CarryOver`.
 fn cut_at(state: MoveState, place: &str) {
-    if std::env::var_os("SHARDID_CUT_AT").is_some_and(|at| at == *format!("{state}/{place}")) {
+    cut(&format!("{state}/{place}"));
+}
+
+/// The same within an effect: after a line of the journal, as `left/slot`, or
+/// before one, as `gone/slot`.
+pub(super) fn cut(place: &str) {
+    if std::env::var_os("SHARDID_CUT_AT").is_some_and(|at| at == *place) {
         std::process::abort();
     }
 }

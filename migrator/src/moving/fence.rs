@@ -1,12 +1,14 @@
 //! The fence: raise it, take it down, make it the old copy's guard.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use shardid_cluster::{MapVersion, ShardSet};
+use shardid_cluster::{MapVersion, NodeName, ShardSet};
 
+use super::journal::Move;
 use super::road::Road;
-use super::server::Batch;
+use super::server::{Batch, Server};
 use crate::failure::Failure;
+use crate::file::Address;
 use crate::postgres::effects::Hand;
 use crate::postgres::{ids, sql};
 use crate::talk;
@@ -18,8 +20,11 @@ pub(super) enum Fence {
     Lost(String),
 }
 
-/// The longest a fence waits for the locks: writers queue behind it meanwhile.
-const LOCK_MS_MAX: u64 = 1_000;
+/// The longest a fence waits for the locks on the tables, and again for those who
+/// took ids: writers queue behind it meanwhile. Both together are less than
+/// `deadlock_timeout` (1 s), so that where a writer waits for the fence and the
+/// fence for the writer it is the fence that gives way.
+const LOCK_MS_MAX: u64 = 400;
 
 /// Locks that are only taken for a moment wait no longer than this.
 const LOCK_MS: u64 = 10_000;
@@ -39,7 +44,7 @@ pub(super) async fn raise(road: &mut Road<'_>, deadline: Instant) -> Result<Fenc
     let statements = road.source.column(query).await?;
     let left = deadline.saturating_duration_since(Instant::now()).as_millis();
     let lock_ms = u64::try_from(left).unwrap_or(LOCK_MS_MAX).clamp(1, LOCK_MS_MAX);
-    Ok(match road.source.all_or_none(statements, lock_ms).await? {
+    Ok(match road.source.quickly(statements, lock_ms).await? {
         Batch::Done => Fence::Held,
         Batch::LockTimeout => {
             Fence::Lost(format!("somebody held a lock on its tables for {lock_ms} ms"))
@@ -49,19 +54,26 @@ pub(super) async fn raise(road: &mut Road<'_>, deadline: Instant) -> Result<Fenc
 
 /// Takes the fence down, if anything of it stands.
 pub(super) async fn lower(road: &mut Road<'_>) -> Result<(), Failure> {
-    let (shard, schema) = (road.record.shard.as_sql(), road.record.schema.clone());
-    let query = sqlx::query_scalar(sql!("move/fence/stands.sql")).bind(shard).bind(&schema);
-    if road.source.column::<bool>(query).await? == [true] {
-        let query = sqlx::query_scalar(sql!("move/fence/lower.sql")).bind(shard).bind(&schema);
-        let statements = road.source.column(query).await?;
-        if let Batch::LockTimeout = road.source.all_or_none(statements, LOCK_MS).await? {
+    lower_on(&mut road.source, &road.record).await?;
+    road.forget(&["fence"], &road.record.schema.clone()).await
+}
+
+/// The same with a hand on the source alone: the target may be down.
+pub(super) async fn lower_on(source: &mut Server, record: &Move) -> Result<(), Failure> {
+    let (shard, schema) = (record.shard.as_sql(), record.schema.as_str());
+    let query = sqlx::query_scalar(sql!("move/fence/stands.sql")).bind(shard).bind(schema);
+    if source.column::<bool>(query).await? == [true] {
+        let query = sqlx::query_scalar(sql!("move/fence/lower.sql")).bind(shard).bind(schema);
+        let statements = source.column(query).await?;
+        if let Batch::LockTimeout = source.all_or_none(statements, LOCK_MS).await? {
             return Err(Failure::new(
                 "could not take the fence down: somebody holds a lock on the shard's tables",
             )
-            .at(format!("node {}", road.source.node)));
+            .at(format!("node {}", source.node))
+            .hint("look at pg_stat_activity there"));
         }
     }
-    road.forget(&["fence"], &schema).await
+    Ok(())
 }
 
 /// Makes of the source an old copy that refuses clients by the new node's name.
@@ -80,12 +92,25 @@ pub(super) async fn guard(road: &mut Road<'_>) -> Result<(), Failure> {
 pub(super) async fn open(road: &mut Road<'_>) -> Result<(), Failure> {
     let version = road.journal.version_of(road.record.shard).await?;
     let sequence = home(road).await?.map_or("shard_id_seq".to_owned(), |home| home.sequence);
+    let id_sequences: Vec<(String, String, String)> = road
+        .source
+        .rows(sqlx::query_as(sql!("move/carry/id_sequences.sql")).bind(road.record.shard.as_sql()))
+        .await?;
+    let (mut schemas, mut names, mut layouts) = (Vec::new(), Vec::new(), Vec::new());
+    for (schema, name, layout) in id_sequences {
+        schemas.push(schema);
+        names.push(name);
+        layouts.push(layout);
+    }
     let query = sqlx::query_scalar(sql!("move/fence/open.sql"))
         .bind(road.record.shard.as_sql())
         .bind(road.record.schema.as_str())
         .bind(road.target.node.to_string())
         .bind(version)
-        .bind(sequence);
+        .bind(sequence)
+        .bind(schemas)
+        .bind(names)
+        .bind(layouts);
     let statements = road.target.column(query).await?;
     settled(road.target.all_or_none(statements, LOCK_MS).await?, &road.target.node)
 }
@@ -107,18 +132,22 @@ fn settled(batch: Batch, node: &shardid_cluster::NodeName) -> Result<(), Failure
     }
 }
 
+/// How often a node is told again when another move was quicker.
+const TELLS_MAX: u32 = 10;
+
 /// Gives every node the new map. One that is down hears of it by `shardid apply`.
 pub(super) async fn tell_nodes(road: &mut Road<'_>) -> Result<(), Failure> {
-    let map = ids::map(road.file).await?;
-    let one: ShardSet = std::iter::once(road.record.shard).collect();
-    let version = MapVersion(map.version.0);
     for (node, address) in road.file.postgres() {
-        let told = async {
-            let connection = crate::postgres::connect(node, address, "move").await?;
-            let mut hand = Hand { node: node.clone(), connection };
-            hand.place_shards(&road.file.declared, &map, version, &one).await
-        };
-        if let Err(failure) = told.await {
+        let mut told = tell(road, node, address).await;
+        for _ in 1..TELLS_MAX {
+            if told.is_ok() {
+                break;
+            }
+            // Another move may have brought a newer map there than we had read.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            told = tell(road, node, address).await;
+        }
+        if let Err(failure) = told {
             if *node == road.source.node || *node == road.target.node {
                 return Err(failure);
             }
@@ -128,4 +157,12 @@ pub(super) async fn tell_nodes(road: &mut Road<'_>) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+async fn tell(road: &Road<'_>, node: &NodeName, address: &Address) -> Result<(), Failure> {
+    let connection = crate::postgres::connect(node, address, "move").await?;
+    let mut hand = Hand { node: node.clone(), connection };
+    let map = ids::map(road.file).await?;
+    let one: ShardSet = std::iter::once(road.record.shard).collect();
+    hand.place_shards(&road.file.declared, &map, MapVersion(map.version.0), &one).await
 }

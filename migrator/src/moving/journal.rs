@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use shardid_cluster::{MoveKind, MoveState, NodeName, Shard};
 use sqlx::Connection;
 
+use super::drive::cut;
 use super::server::Server;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -23,6 +24,7 @@ pub(crate) struct Move {
     pub(crate) way_back: bool,
     pub(crate) state: MoveState,
     pub(crate) shape: Option<String>,
+    pub(crate) seal: Option<String>,
     pub(crate) planned_us: i64,
     pub(crate) since_us: i64,
     pub(crate) retired_us: Option<i64>,
@@ -63,6 +65,7 @@ struct MoveRow {
     way_back: bool,
     state: String,
     shape: Option<String>,
+    seal: Option<String>,
     planned_us: i64,
     since_us: i64,
     retired_us: Option<i64>,
@@ -85,6 +88,7 @@ impl TryFrom<MoveRow> for Move {
             schema: row.schema,
             way_back: row.way_back,
             shape: row.shape,
+            seal: row.seal,
             planned_us: row.planned_us,
             since_us: row.since_us,
             retired_us: row.retired_us,
@@ -111,6 +115,11 @@ impl Journal {
     /// Connects to the catalogue.
     pub(crate) async fn open(file: &ClusterFile) -> Result<Self, Failure> {
         Ok(Self { server: Server::connect(file, &file.declared.catalog).await? })
+    }
+
+    /// Connects to the catalogue to look: the server forbids a change.
+    pub(crate) async fn look(file: &ClusterFile) -> Result<Self, Failure> {
+        Ok(Self { server: Server::look(file, &file.declared.catalog).await? })
     }
 
     /// Writes a move down. Somebody else's move of the shard is in the way.
@@ -268,6 +277,11 @@ impl Journal {
         self.server.run(sqlx::query(sql!("move/journal/shape.sql")).bind(id).bind(shape)).await
     }
 
+    /// Notes from which position of the target on the old copy is to follow.
+    pub(crate) async fn note_seal(&mut self, id: i64, seal: &str) -> Result<(), Failure> {
+        self.server.run(sqlx::query(sql!("move/journal/seal.sql")).bind(id).bind(seal)).await
+    }
+
     /// The version of the map that placed a shard where it is.
     pub(crate) async fn version_of(&mut self, shard: Shard) -> Result<i64, Failure> {
         let query = sqlx::query_scalar(sql!("move/journal/version_of.sql")).bind(shard.as_sql());
@@ -288,7 +302,9 @@ impl Journal {
             .bind(node.as_str())
             .bind(kind)
             .bind(name);
-        self.server.run(query).await
+        self.server.run(query).await?;
+        cut(&format!("left/{kind}"));
+        Ok(())
     }
 
     /// What a move has left, the last made first.
@@ -297,8 +313,9 @@ impl Journal {
     }
 
     /// Notes that an object is gone.
-    pub(crate) async fn removed(&mut self, leftover: i64) -> Result<(), Failure> {
-        self.server.run(sqlx::query(sql!("move/journal/removed.sql")).bind(leftover)).await
+    pub(crate) async fn removed(&mut self, left: &Leftover) -> Result<(), Failure> {
+        cut(&format!("gone/{}", left.kind));
+        self.server.run(sqlx::query(sql!("move/journal/removed.sql")).bind(left.leftover)).await
     }
 
     /// Notes that the old copy of a move is gone.

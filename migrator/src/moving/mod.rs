@@ -22,6 +22,6 @@ pub(crate) use checks::check_all;
 pub(crate) use clean::retire;
 pub(crate) use drive::drive;
 pub(crate) use journal::{Journal, Move};
-pub(crate) use road::{Options, Road, Verify};
+pub(crate) use road::{Entrance, Options, Road, Verify};
 pub(crate) use server::Server;
 pub(crate) use stop::{asked as asked_to_stop, stop, watch_for_interrupts};

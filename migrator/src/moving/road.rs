@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use shardid_cluster::MoveState;
 
+use super::fence;
 use super::journal::{Journal, Move};
 use super::server::Server;
 use crate::failure::Failure;
@@ -46,12 +47,7 @@ impl<'a> Road<'a> {
         id: i64,
         options: Options,
     ) -> Result<Self, Failure> {
-        let mut journal = Journal::open(file).await?;
-        journal.lock(id).await?;
-        let record = journal.read(id).await?;
-        let source = Server::connect(file, &record.source).await?;
-        let target = Server::connect(file, &record.target).await?;
-        Ok(Self { file, record, options, journal, source, target })
+        Entrance::enter(file, id).await?.road(file, options).await
     }
 
     /// Says something about this move.
@@ -80,10 +76,63 @@ impl<'a> Road<'a> {
         for id in [self.record.id, owner] {
             for left in self.journal.leftovers(id).await? {
                 if left.name == name && kinds.contains(&left.kind.as_str()) {
-                    self.journal.removed(left.leftover).await?;
+                    self.journal.removed(&left).await?;
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// A move to which only the journal and the source are at hand.
+pub(crate) struct Entrance {
+    pub(crate) journal: Journal,
+    pub(crate) record: Move,
+    source: Server,
+}
+
+impl Entrance {
+    /// Connects to catalogue and source, and locks the move.
+    pub(crate) async fn enter(file: &ClusterFile, id: i64) -> Result<Self, Failure> {
+        let mut journal = Journal::open(file).await?;
+        journal.lock(id).await?;
+        let record = journal.read(id).await?;
+        let source = Server::connect(file, &record.source).await?;
+        Ok(Self { journal, record, source })
+    }
+
+    /// Connects to the target too. Where that is not to be had, writers do not
+    /// wait for it.
+    pub(crate) async fn road(
+        mut self,
+        file: &ClusterFile,
+        options: Options,
+    ) -> Result<Road<'_>, Failure> {
+        let target = match Server::connect(file, &self.record.target).await {
+            Ok(target) => target,
+            Err(failure) => {
+                self.relieve().await?;
+                return Err(failure);
+            }
+        };
+        let Self { journal, record, source } = self;
+        Ok(Road { file, record, options, journal, source, target })
+    }
+
+    /// Lets writers go on at the source, where the shard still lives.
+    async fn relieve(&mut self) -> Result<(), Failure> {
+        if self.record.state == MoveState::Fenced {
+            self.journal.advance(&mut self.record, MoveState::Following).await?;
+        }
+        if matches!(self.record.state, MoveState::Following | MoveState::Aborting) {
+            fence::lower_on(&mut self.source, &self.record).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes down that the move is given up, and lets writers go on.
+    pub(crate) async fn give_up(&mut self, next: MoveState) -> Result<(), Failure> {
+        self.journal.advance(&mut self.record, next).await?;
+        self.relieve().await
     }
 }

@@ -8,11 +8,12 @@
 use std::collections::BTreeSet;
 use std::process::Stdio;
 
+use shardid_cluster::MoveKind;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 use super::road::Road;
-use super::server::Batch;
+use super::server::{Batch, Server};
 use crate::dev::client_program;
 use crate::failure::Failure;
 use crate::postgres::sql;
@@ -23,15 +24,15 @@ const LOCK_MS: u64 = 60_000;
 /// Makes the schema on the target, without what is better made after the copy.
 pub(super) async fn make(road: &mut Road<'_>) -> Result<(), Failure> {
     let schema = road.record.schema.clone();
-    let shape = shape(road).await?;
-    road.journal.note_shape(road.record.id, &shape).await?;
-    road.record.shape = Some(shape);
+    if road.record.shape.is_none() {
+        let definitions = definitions(road).await?;
+        road.journal.note_shape(road.record.id, &definitions).await?;
+        road.record.shape = Some(definitions);
+    }
     road.leave_on_target("schema", &schema).await?;
     if !exists(road).await? {
         let parts = parts(road).await?;
-        let first: Vec<&str> =
-            parts.lines.iter().filter(|l| !parts.is_late(l)).map(String::as_str).collect();
-        let text = parts.sql_of(&first).await?;
+        let text = parts.sql_of(&parts.early).await?;
         run(road, text).await?;
     }
     Ok(())
@@ -39,54 +40,74 @@ pub(super) async fn make(road: &mut Road<'_>) -> Result<(), Failure> {
 
 /// Makes what was left out, unless that is done.
 pub(super) async fn make_indexes(road: &mut Road<'_>) -> Result<(), Failure> {
-    if shape_of_target(road).await? == road.record.shape {
+    check_definitions(road).await?;
+    let here = shape(&mut road.source, &road.record.schema).await?;
+    if shape(&mut road.target, &road.record.schema).await? == here {
         return Ok(());
     }
     let parts = parts(road).await?;
-    let late: Vec<&str> =
-        parts.lines.iter().filter(|l| parts.is_late(l)).map(String::as_str).collect();
-    if late.is_empty() {
+    if parts.late.is_empty() {
         return Ok(());
     }
     road.say("making indexes");
-    let text = parts.sql_of(&late).await?;
+    let text = parts.sql_of(&parts.late).await?;
     run(road, text).await
 }
 
-/// A hash of what the tables look like on the source.
-pub(super) async fn shape(road: &mut Road<'_>) -> Result<String, Failure> {
-    let query = sqlx::query_scalar(sql!("move/carry/shape.sql")).bind(road.record.schema.as_str());
-    let shape: Vec<String> = road.source.column(query).await?;
+/// A hash of what the tables look like, to compare with another node's.
+async fn shape(server: &mut Server, schema: &str) -> Result<String, Failure> {
+    let query = sqlx::query_scalar(sql!("move/carry/shape.sql")).bind(schema);
+    let shape: Vec<String> = server.column(query).await?;
     Ok(shape.concat())
 }
 
-async fn shape_of_target(road: &mut Road<'_>) -> Result<Option<String>, Failure> {
-    let query = sqlx::query_scalar(sql!("move/carry/shape.sql")).bind(road.record.schema.as_str());
-    let shape: Vec<String> = road.target.column(query).await?;
-    Ok(shape.into_iter().next())
+/// A hash of all definitions on the source, to compare with what they were.
+async fn definitions(road: &mut Road<'_>) -> Result<String, Failure> {
+    let query =
+        sqlx::query_scalar(sql!("move/carry/definitions.sql")).bind(road.record.schema.as_str());
+    let definitions: Vec<String> = road.source.column(query).await?;
+    Ok(definitions.concat())
 }
 
-/// Refuses to go on where both copies do not look the same any more.
-pub(super) async fn check_shape_of_copy(road: &mut Road<'_>) -> Result<(), Failure> {
-    let here = shape(road).await?;
-    if shape_of_target(road).await?.as_ref() == Some(&here) { Ok(()) } else { Err(changed(road)) }
+/// Refuses to go on with a copy of what is not what it was.
+pub(super) async fn check_definitions(road: &mut Road<'_>) -> Result<(), Failure> {
+    // An old copy is as it was when it was left; a move back has no hash of its own.
+    let Some(before) = road.record.shape.clone() else { return Ok(()) };
+    if definitions(road).await? == before { Ok(()) } else { Err(changed(road)) }
 }
 
-/// Refuses to go on with a copy of tables that are not what they were.
-pub(super) async fn check_shape(road: &mut Road<'_>) -> Result<(), Failure> {
-    if Some(shape(road).await?) == road.record.shape {
+/// The same, and refuses where both copies' tables do not look the same.
+pub(super) async fn check_unchanged(road: &mut Road<'_>) -> Result<(), Failure> {
+    check_definitions(road).await?;
+    let here = shape(&mut road.source, &road.record.schema).await?;
+    if shape(&mut road.target, &road.record.schema).await? == here {
         return Ok(());
     }
     Err(changed(road))
 }
 
 fn changed(road: &Road<'_>) -> Failure {
-    Failure::new(format!(
-        "schema {} was changed during the move: a table was made, dropped or altered",
-        road.record.schema
-    ))
-    .at(format!("node {}", road.source.node))
-    .hint(format!("`shardid abort {}`, then move the shard again", road.record.id))
+    let (id, shard) = (road.record.id, road.record.shard);
+    match road.record.kind {
+        MoveKind::Copy => Failure::new(format!(
+            "schema {} was changed during the move: something was made, dropped, altered or granted",
+            road.record.schema
+        ))
+        .at(format!("node {}", road.source.node))
+        .hint(format!(
+            "`shardid abort {id}`, then `shardid move {shard} --to {}` again",
+            road.target.node
+        )),
+        MoveKind::Rollback => Failure::new(format!(
+            "the tables of schema {} are not those of the old copy any more",
+            road.record.schema
+        ))
+        .at(format!("node {}", road.source.node))
+        .hint(format!(
+            "`shardid abort {id}`; then `shardid retire` the old copy, and `shardid move {shard} --to {}`",
+            road.target.node
+        )),
+    }
 }
 
 async fn exists(road: &mut Road<'_>) -> Result<bool, Failure> {
@@ -103,17 +124,20 @@ async fn run(road: &mut Road<'_>, text: String) -> Result<(), Failure> {
     }
 }
 
-/// A dump of a schema's definitions, with its list of contents.
+/// A dump of a schema's definitions, with its list of contents in two parts.
 struct Parts {
     dump: tempfile::NamedTempFile,
-    lines: Vec<String>,
-    early_indexes: BTreeSet<String>,
+    /// What rows need to be copied and found.
+    early: Vec<String>,
+    /// What waits for the copy.
+    late: Vec<String>,
 }
 
 async fn parts(road: &mut Road<'_>) -> Result<Parts, Failure> {
     let query = sqlx::query_scalar(sql!("move/carry/identity_indexes.sql"))
         .bind(road.record.schema.as_str());
-    let early: Vec<String> = road.source.column(query).await?;
+    let identity: Vec<String> = road.source.column(query).await?;
+    let identity: BTreeSet<String> = identity.into_iter().collect();
     let dump = tempfile::NamedTempFile::new()
         .map_err(|error| Failure::new(format!("could not make a temporary file: {error}")))?;
     let mut command = client_program("pg_dump")?;
@@ -125,52 +149,39 @@ async fn parts(road: &mut Road<'_>) -> Result<Parts, Failure> {
         .arg("--file")
         .arg(dump.path());
     output(command, "pg_dump", None).await?;
-    let mut list = client_program("pg_restore")?;
-    list.arg("--list").arg(dump.path());
-    let text = output(list, "pg_restore", None).await?;
-    let lines = text.lines().filter(|l| !l.starts_with(';') && !l.is_empty());
-    Ok(Parts {
-        dump,
-        lines: lines.map(str::to_owned).collect(),
-        early_indexes: early.into_iter().collect(),
-    })
+    let mut early = contents(&dump, "pre-data").await?;
+    let (first, late): (Vec<_>, Vec<_>) = contents(&dump, "post-data")
+        .await?
+        .into_iter()
+        .partition(|line| entry(line).is_some_and(|entry| identity.contains(&entry)));
+    early.extend(first);
+    Ok(Parts { dump, early, late })
 }
 
-/// What of a dump's contents waits for the copy: `dumpId; tableoid oid KIND schema name owner`.
-const LATE: [&str; 8] = [
-    " INDEX ",
-    " CONSTRAINT ",
-    " FK CONSTRAINT ",
-    " INDEX ATTACH ",
-    " TRIGGER ",
-    " RULE ",
-    " POLICY ",
-    " ROW SECURITY ",
-];
+/// The contents of a section of a dump, a line each.
+async fn contents(dump: &tempfile::NamedTempFile, section: &str) -> Result<Vec<String>, Failure> {
+    let mut list = client_program("pg_restore")?;
+    list.args(["--list", "--section", section]).arg(dump.path());
+    let text = output(list, "pg_restore", None).await?;
+    Ok(text.lines().filter(|l| !l.starts_with(';') && !l.is_empty()).map(str::to_owned).collect())
+}
+
+/// What a line of contents is about: table of the catalog and number, from
+/// `dumpId; tableoid oid KIND schema name owner`.
+fn entry(line: &str) -> Option<String> {
+    let mut words = line.split_once("; ")?.1.split(' ');
+    Some(format!("{} {}", words.next()?, words.next()?))
+}
 
 impl Parts {
-    fn is_late(&self, line: &str) -> bool {
-        let Some((_, entry)) = line.split_once("; ") else { return false };
-        let kind = LATE.iter().find(|kind| {
-            // Behind the two numbers of the catalog entry.
-            entry.splitn(3, ' ').nth(2).is_some_and(|rest| format!(" {rest}").starts_with(**kind))
-        });
-        match kind {
-            None => false,
-            Some(&(" INDEX " | " CONSTRAINT " | " INDEX ATTACH ")) => {
-                !line.split(' ').any(|word| self.early_indexes.contains(word))
-            }
-            Some(_) => true,
-        }
-    }
-
     /// The SQL of some lines of the list.
-    async fn sql_of(&self, lines: &[&str]) -> Result<String, Failure> {
+    async fn sql_of(&self, lines: &[String]) -> Result<String, Failure> {
         let mut command = client_program("pg_restore")?;
         command.args(["--file=-", "--use-list=/dev/stdin"]).arg(self.dump.path());
         let text = output(command, "pg_restore", Some(lines.join("\n") + "\n")).await?;
-        // psql's own commands (\restrict) are not for the server.
-        Ok(text.lines().filter(|l| !l.starts_with('\\')).collect::<Vec<_>>().join("\n"))
+        // psql's own commands are not for the server.
+        let for_psql = |l: &&str| l.starts_with("\\restrict ") || l.starts_with("\\unrestrict ");
+        Ok(text.lines().filter(|l| !for_psql(l)).collect::<Vec<_>>().join("\n"))
     }
 }
 

@@ -33,6 +33,13 @@ impl Server {
         Ok(server)
     }
 
+    /// Connects to a node to look: the server forbids a change.
+    pub(crate) async fn look(file: &ClusterFile, node: &NodeName) -> Result<Self, Failure> {
+        let mut server = Self::connect(file, node).await?;
+        server.run(sqlx::query(sql!("move/look.sql"))).await?;
+        Ok(server)
+    }
+
     fn said(&self, error: &sqlx::Error) -> Failure {
         failure(&self.node, error)
     }
@@ -101,16 +108,35 @@ impl Server {
         statements: Vec<String>,
         lock_ms: u64,
     ) -> Result<Batch, Failure> {
+        let bounds = vec![format!("SET LOCAL lock_timeout = {lock_ms}")];
+        self.batch(bounds, statements).await
+    }
+
+    /// The same, where no statement may take longer than `statement_ms`,
+    /// however many locks it waits for.
+    pub(super) async fn quickly(
+        &mut self,
+        statements: Vec<String>,
+        statement_ms: u64,
+    ) -> Result<Batch, Failure> {
+        let bounds = vec![format!("SET LOCAL statement_timeout = {statement_ms}")];
+        self.batch(bounds, statements).await
+    }
+
+    async fn batch(
+        &mut self,
+        bounds: Vec<String>,
+        statements: Vec<String>,
+    ) -> Result<Batch, Failure> {
         let node = self.node.clone();
         let said = |error: sqlx::Error| failure(&node, &error);
         let mut transaction = self.connection.begin().await.map_err(said)?;
-        let bound = format!("SET LOCAL lock_timeout = {lock_ms}");
-        for statement in std::iter::once(bound).chain(statements) {
+        for statement in bounds.into_iter().chain(statements) {
             let done =
                 sqlx::raw_sql(AssertSqlSafe(statement.as_str())).execute(&mut *transaction).await;
             match done {
                 Ok(_) => {}
-                Err(error) if is_sqlstate(&error, "55P03") || is_sqlstate(&error, "40P01") => {
+                Err(error) if WAITED.iter().any(|code| is_sqlstate(&error, code)) => {
                     transaction.rollback().await.map_err(said)?;
                     return Ok(Batch::LockTimeout);
                 }
@@ -123,3 +149,7 @@ impl Server {
         Ok(Batch::Done)
     }
 }
+
+/// What a server says of a statement that has waited too long: no lock, a
+/// deadlock, out of time.
+const WAITED: [&str; 3] = ["55P03", "40P01", "57014"];

@@ -1,30 +1,66 @@
-//! Ctrl-C: once to stop where a move can stand, twice to stop at once.
+//! Ctrl-C, and the signals by which a session or a machine ends.
+//!
+//! Where several moves are made, the first lets those under way go on to their
+//! end and begins no new one, the second has them stop where they can stand. A
+//! single move stops there at the first. One more cuts, wherever it is.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::talk;
 
-static STOPPING: AtomicBool = AtomicBool::new(false);
+/// Nobody asked for anything; begin nothing new; stop where a move can stand.
+const GO_ON: u8 = 0;
+const BEGIN_NOTHING: u8 = 1;
+const STAND: u8 = 2;
 
-/// Whether somebody asked to stop.
+static ASKED: AtomicU8 = AtomicU8::new(GO_ON);
+
+/// Whether no new move is to begin.
 pub(crate) fn asked() -> bool {
-    STOPPING.load(Ordering::Relaxed)
+    ASKED.load(Ordering::Relaxed) >= BEGIN_NOTHING
 }
 
-/// Has everything stop where it can stand.
+/// Whether the moves under way are to stop where they can stand.
+pub(crate) fn asked_to_stand() -> bool {
+    ASKED.load(Ordering::Relaxed) >= STAND
+}
+
+/// Has no new move begin.
 pub(crate) fn stop() {
-    STOPPING.store(true, Ordering::Relaxed);
+    ASKED.fetch_max(BEGIN_NOTHING, Ordering::Relaxed);
 }
 
-/// Watches for Ctrl-C as long as the program runs.
-pub(crate) fn watch_for_interrupts() {
-    tokio::spawn(async {
-        while tokio::signal::ctrl_c().await.is_ok() {
-            if STOPPING.swap(true, Ordering::Relaxed) {
-                talk::line("cut: `shardid moves` shows what is standing");
-                std::process::exit(3);
+/// Watches for signals as long as the program runs. `several`: whether moves
+/// under way may be left to go on to their end.
+pub(crate) fn watch_for_interrupts(several: bool) {
+    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+        // Without a handler a signal ends the program on the spot, as ever.
+        let Ok(mut signals) = signal(kind) else { continue };
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() {
+                heard(several);
             }
+        });
+    }
+}
+
+fn heard(several: bool) {
+    match (ASKED.load(Ordering::Relaxed), several) {
+        (GO_ON, true) => {
+            ASKED.store(BEGIN_NOTHING, Ordering::Relaxed);
+            talk::line(
+                "no new move begins; those under way go on to their end; once more stops them",
+            );
+        }
+        (GO_ON | BEGIN_NOTHING, _) => {
+            ASKED.store(STAND, Ordering::Relaxed);
             talk::line("stopping where the move can stand; once more cuts it");
         }
-    });
+        _ => {
+            talk::line("cut: `shardid moves` shows what is standing");
+            std::process::exit(3);
+        }
+    }
 }

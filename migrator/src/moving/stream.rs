@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::drive::cut;
 use super::fence::Fence;
 use super::road::Road;
 use super::schema;
@@ -43,23 +44,21 @@ pub(super) async fn subscribe(road: &mut Road<'_>) -> Result<(), Failure> {
     make_slot(&mut road.source, &name).await?;
     road.leave_on_target("subscription", &name).await?;
     let from = road.source.address.for_servers();
-    subscribe_on(&mut road.target, &name, &from, true).await
+    let query = sqlx::query_scalar(sql!("move/stream/subscribe.sql"))
+        .bind(name.as_str())
+        .bind(from)
+        .bind(true);
+    let statements = road.target.column(query).await?;
+    quietly(&mut road.target, statements).await
 }
 
 async fn make_slot(server: &mut Server, name: &str) -> Result<(), Failure> {
     server.run(sqlx::query(sql!("move/stream/slot.sql")).bind(name)).await
 }
 
-async fn subscribe_on(
-    server: &mut Server,
-    name: &str,
-    from: &str,
-    copy: bool,
-) -> Result<(), Failure> {
-    let query =
-        sqlx::query_scalar(sql!("move/stream/subscribe.sql")).bind(name).bind(from).bind(copy);
-    let statements: Vec<String> = server.column(query).await?;
-    // Not through `carry_out`: the statement holds the way in, perhaps with a password.
+/// Not through `carry_out`, which shows a statement that fails: these hold the
+/// way in, perhaps with a password.
+async fn quietly(server: &mut Server, statements: Vec<String>) -> Result<(), Failure> {
     for statement in statements {
         sqlx::raw_sql(sqlx::AssertSqlSafe(statement))
             .execute(&mut server.connection)
@@ -75,13 +74,14 @@ pub(super) async fn await_copy(road: &mut Road<'_>) -> Result<(), Failure> {
     let query = sqlx::query_scalar(sql!("move/stream/size.sql")).bind(road.record.schema.as_str());
     let size: i64 = road.source.column(query).await?.first().copied().unwrap_or(0);
     let (began, mut said) = (Instant::now(), Instant::now());
+    let mut errors = Errors::default();
     loop {
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
         let now: Copying = road.target.row(query).await?.ok_or_else(|| gone(road, &name))?;
         if now.copied == now.tables {
             return Ok(());
         }
-        check_errors(road, now.errors)?;
+        errors.check(road, now.errors)?;
         check_stop()?;
         if said.elapsed() >= Duration::from_secs(5) {
             said = Instant::now();
@@ -94,7 +94,7 @@ pub(super) async fn await_copy(road: &mut Road<'_>) -> Result<(), Failure> {
                 size / 1_000_000,
                 began.elapsed().as_secs()
             ));
-            schema::check_shape(road).await?;
+            schema::check_definitions(road).await?;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -106,20 +106,31 @@ fn gone(road: &Road<'_>, name: &str) -> Failure {
         .hint(format!("`shardid abort {}`, then move the shard again", road.record.id))
 }
 
-fn check_errors(road: &Road<'_>, errors: i64) -> Result<(), Failure> {
-    if errors < ERRORS_MAX {
-        return Ok(());
+/// How often a stream has failed since we look; the server counts from its start.
+#[derive(Default)]
+struct Errors {
+    before: Option<i64>,
+}
+
+impl Errors {
+    fn check(&mut self, road: &Road<'_>, errors: i64) -> Result<(), Failure> {
+        // A server that was restarted begins to count anew.
+        let before = self.before.map_or(errors, |before| before.min(errors));
+        self.before = Some(before);
+        if errors - before < ERRORS_MAX {
+            return Ok(());
+        }
+        Err(Failure::new(format!("replication has failed {} times", errors - before))
+            .at(format!("node {}", road.target.node))
+            .hint(format!(
+                "the server's log there says why; then `shardid resume {0}` or `shardid abort {0}`",
+                road.record.id
+            )))
     }
-    Err(Failure::new(format!("replication has failed {errors} times"))
-        .at(format!("node {}", road.target.node))
-        .hint(format!(
-            "the server's log there says why; then `shardid resume {0}` or `shardid abort {0}`",
-            road.record.id
-        )))
 }
 
 fn check_stop() -> Result<(), Failure> {
-    if stop::asked() { Err(Failure::new("stopped as you asked")) } else { Ok(()) }
+    if stop::asked_to_stand() { Err(Failure::new("stopped as you asked")) } else { Ok(()) }
 }
 
 /// Makes publication and slot for the way back; nothing reads them yet.
@@ -137,34 +148,32 @@ pub(super) async fn prepare_way_back(road: &mut Road<'_>) -> Result<(), Failure>
 /// Waits until the target is close behind, and the copy is of what the tables are.
 pub(super) async fn await_close(road: &mut Road<'_>) -> Result<(), Failure> {
     let name = road.record.stream();
-    let (mut said, mut slow) = (Instant::now(), 0u32);
+    let (mut said, mut known) = (Instant::now(), Errors::default());
     loop {
         let (bytes, active) = lag(&mut road.source, &name, None).await?;
         // Behind by nothing but what idle servers write of themselves, and somebody reads.
         if active && bytes <= CLOSE_BYTES {
             break;
         }
-        if !active {
-            slow += 1;
-        }
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
-        let errors = road.target.row::<Copying>(query).await?.map(|now| now.errors);
-        match errors {
-            None => return Err(gone(road, &name)),
-            Some(errors) if slow > 100 => check_errors(road, errors)?,
-            Some(_) => {}
-        }
+        let now: Copying = road.target.row(query).await?.ok_or_else(|| gone(road, &name))?;
+        known.check(road, now.errors)?;
         check_stop()?;
         if said.elapsed() >= Duration::from_secs(5) {
             said = Instant::now();
             road.say(format_args!("following: {} kB behind", bytes / 1000));
-            schema::check_shape_of_copy(road).await?;
+            schema::check_unchanged(road).await?;
         }
         nudge(&mut road.source).await?;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    schema::check_shape_of_copy(road).await?;
-    advance_way_back(road).await
+    schema::check_unchanged(road).await?;
+    // So that its server need not keep what the source has sent.
+    if road.record.way_back && road.record.rollback_of.is_none() {
+        let name = road.record.way_back_stream();
+        road.target.run(sqlx::query(sql!("move/stream/advance.sql")).bind(name)).await?;
+    }
+    Ok(())
 }
 
 /// How many bytes the reader of a slot is behind, and whether there is a reader.
@@ -214,17 +223,18 @@ pub(super) async fn await_drained(
 
 /// Lets the way back begin here: everything so far came from the source.
 ///
-/// Only behind the fence, and before the target takes its first write.
+/// Only behind the fence, and before the target takes its first write. It is
+/// written into the journal, since a slot forgets in a crash that it was advanced.
 pub(super) async fn seal_way_back(road: &mut Road<'_>) -> Result<(), Failure> {
-    advance_way_back(road).await
-}
-
-async fn advance_way_back(road: &mut Road<'_>) -> Result<(), Failure> {
-    if !road.record.way_back || road.record.rollback_of.is_some() {
+    if !road.record.way_back {
         return Ok(());
     }
-    let name = road.record.way_back_stream();
-    road.target.run(sqlx::query(sql!("move/stream/advance.sql")).bind(name)).await
+    let flushed: Vec<String> =
+        road.target.column(sqlx::query_scalar(sql!("move/stream/flushed.sql"))).await?;
+    let seal = flushed.concat();
+    road.journal.note_seal(road.record.id, &seal).await?;
+    road.record.seal = Some(seal);
+    Ok(())
 }
 
 /// Ends the stream that filled the target.
@@ -245,8 +255,21 @@ pub(super) async fn open_way_back(road: &mut Road<'_>) -> Result<(), Failure> {
     }
     let name = road.record.way_back_stream();
     road.leave_on_source("subscription", &name).await?;
+    let Some(seal) = road.record.seal.clone() else {
+        return Err(Failure::new("the journal does not say where the way back begins"));
+    };
     let from = road.target.address.for_servers();
-    subscribe_on(&mut road.source, &name, &from, false).await
+    let query =
+        sqlx::query_scalar(sql!("move/stream/subscribe_back.sql")).bind(name.as_str()).bind(from);
+    let statements = road.source.column(query).await?;
+    quietly(&mut road.source, statements).await?;
+    cut("way-back/made");
+    let begin = sqlx::query(sql!("move/stream/begin_at.sql")).bind(name.as_str()).bind(seal);
+    road.source.run(begin).await?;
+    cut("way-back/placed");
+    let query = sqlx::query_scalar(sql!("move/stream/enable.sql")).bind(name);
+    let statements = road.source.column(query).await?;
+    road.source.carry_out(statements).await
 }
 
 /// Ends a subscription, and the slots by which its tables were copied.

@@ -12,6 +12,7 @@ CREATE TABLE shardid.move (
     state       text NOT NULL DEFAULT 'planned' CHECK (state IN (
         'planned', 'copying', 'following', 'fenced', 'switched', 'done', 'aborting', 'aborted')),
     shape       text,
+    seal        text,
     planned_at  timestamptz NOT NULL DEFAULT now(),
     planned_by  text NOT NULL,
     state_since timestamptz NOT NULL DEFAULT now(),
@@ -27,6 +28,7 @@ COMMENT ON TABLE shardid.move IS 'shardid: the journal of moves';
 COMMENT ON COLUMN shardid.move.kind IS 'copy: the target gets a new copy; rollback: it is the old copy of an earlier move';
 COMMENT ON COLUMN shardid.move.way_back IS 'whether the old copy follows the new one until it is retired';
 COMMENT ON COLUMN shardid.move.shape IS 'a hash of the tables as they were when they were copied';
+COMMENT ON COLUMN shardid.move.seal IS 'the position on the target from which on the old copy follows';
 COMMENT ON COLUMN shardid.move.retired_at IS 'when the old copy was dropped';
 
 REVOKE ALL ON shardid.move FROM PUBLIC;

@@ -1,8 +1,14 @@
--- The indexes by which rows are found when changes are applied: they have to be
--- there before the copy, the others are better made after it.
-SELECT i.relname::text AS name
+-- The indexes by which rows are found when changes are applied, and their
+-- constraints, as pg_dump lists them: table of the catalog and number. They have
+-- to be there before the copy, the others are better made after it.
+SELECT format('%s %s', o.classid, o.objid) AS entry
   FROM pg_index x
-  JOIN pg_class i ON i.oid = x.indexrelid
   JOIN pg_class c ON c.oid = x.indrelid
   JOIN pg_namespace n ON n.oid = c.relnamespace
+  CROSS JOIN LATERAL (
+      SELECT 'pg_class'::regclass::oid, x.indexrelid
+      UNION ALL
+      SELECT 'pg_constraint'::regclass::oid, k.oid FROM pg_constraint k
+       WHERE k.conindid = x.indexrelid AND k.conrelid = x.indrelid
+  ) AS o(classid, objid)
  WHERE n.nspname = $1 AND (x.indisprimary OR x.indisreplident)

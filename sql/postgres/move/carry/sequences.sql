@@ -1,8 +1,11 @@
--- Where every sequence of a schema stands, as statements for the other copy.
-SELECT format('SELECT pg_catalog.setval(%L, %s, %L)',
-              format('%I.%I', s.schemaname, s.sequencename),
-              coalesce(s.last_value, s.start_value),
-              s.last_value IS NOT NULL) AS statement
-  FROM pg_sequences s
- WHERE s.schemaname = $1
- ORDER BY s.sequencename
+-- A statement that says where every sequence of a schema stands, as statements
+-- for the other copy. The sequences themselves are read: pg_sequences does not
+-- say where one stands that was restarted and not used since.
+SELECT string_agg(
+           format('SELECT pg_catalog.format(''SELECT pg_catalog.setval(%%L, %%s, %%L)'', %L, last_value, is_called) FROM %s',
+                  name, name),
+           ' UNION ALL ' ORDER BY name) AS statement
+  FROM (SELECT format('%I.%I', n.nspname, c.relname) AS name
+          FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         WHERE n.nspname = $1 AND c.relkind = 'S') AS sequences
+HAVING count(*) > 0

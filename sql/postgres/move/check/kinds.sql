@@ -1,4 +1,5 @@
--- What a schema holds that logical replication does not carry.
+-- What a schema holds that a move does not carry, or that would go wrong on the
+-- other node while it follows.
 SELECT CASE
            WHEN c.relkind = 'f' THEN format('%I.%I is a foreign table', n.nspname, c.relname)
            WHEN c.relkind = 'm' THEN format('%I.%I is a materialized view, whose rows are not carried', n.nspname, c.relname)
@@ -11,3 +12,28 @@ SELECT CASE
        END AS hint
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE n.nspname = $1 AND (c.relkind IN ('f', 'm') OR (c.relkind IN ('r', 'p') AND c.relpersistence = 'u'))
+UNION ALL
+SELECT format('trigger %I of %I.%I fires on replicated rows too, and would fire twice', t.tgname, n.nspname, c.relname),
+       format('ALTER TABLE %I.%I ENABLE TRIGGER %I; or drop it until the move is over', n.nspname, c.relname, t.tgname)
+  FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE n.nspname = $1 AND NOT t.tgisinternal AND t.tgname <> 'shardid_fence' AND t.tgenabled IN ('A', 'R')
+UNION ALL
+SELECT format('%I.%I has a trigger shardid_fence of another move', n.nspname, c.relname),
+       format('`shardid moves` shows whether one is standing; if none: DROP TRIGGER shardid_fence ON %I.%I;', n.nspname, c.relname)
+  FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE n.nspname = $1 AND t.tgname = 'shardid_fence'
+UNION ALL
+SELECT format('column %I of %I.%I is of type %s, by which no row can be found', a.attname, n.nspname, c.relname, format_type(a.atttypid, NULL)),
+       format('ALTER TABLE %1$I.%2$I ADD PRIMARY KEY (…); and ALTER TABLE %1$I.%2$I REPLICA IDENTITY DEFAULT;', n.nspname, c.relname)
+  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relreplident = 'f' AND a.attnum > 0 AND NOT a.attisdropped
+   AND a.atttypid IN ('json'::regtype, 'xml'::regtype, 'point'::regtype, 'line'::regtype, 'lseg'::regtype,
+                      'box'::regtype, 'path'::regtype, 'polygon'::regtype, 'circle'::regtype)
+UNION ALL
+SELECT format('%s is not carried', pg_describe_object('pg_cast'::regclass, k.oid, 0)),
+       format('DROP CAST (%s AS %s);', format_type(k.castsource, NULL), format_type(k.casttarget, NULL))
+  FROM pg_cast k
+  JOIN pg_type s ON s.oid = k.castsource JOIN pg_type t ON t.oid = k.casttarget
+ WHERE k.oid >= 16384 AND $1 IN (s.typnamespace::regnamespace::text, t.typnamespace::regnamespace::text,
+                                 (SELECT nspname::text FROM pg_namespace WHERE oid = s.typnamespace),
+                                 (SELECT nspname::text FROM pg_namespace WHERE oid = t.typnamespace))

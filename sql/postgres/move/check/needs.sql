@@ -1,30 +1,33 @@
--- The roles and extensions that the objects of a schema name.
-SELECT DISTINCT kind, name FROM (
-    SELECT 'role' AS kind, r.rolname::text AS name
-      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_roles r ON r.oid = c.relowner
-     WHERE n.nspname = $1
-    UNION ALL
-    SELECT 'role', r.rolname::text
-      FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner WHERE n.nspname = $1
-    UNION ALL
-    SELECT 'role', r.rolname::text
-      FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace JOIN pg_roles r ON r.oid = p.proowner
-     WHERE n.nspname = $1
-    UNION ALL
-    SELECT 'role', r.rolname::text
-      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-      CROSS JOIN LATERAL aclexplode(c.relacl) a JOIN pg_roles r ON r.oid = a.grantee
-     WHERE n.nspname = $1
-    UNION ALL
-    SELECT 'role', r.rolname::text
-      FROM pg_namespace n CROSS JOIN LATERAL aclexplode(n.nspacl) a JOIN pg_roles r ON r.oid = a.grantee
-     WHERE n.nspname = $1
-    UNION ALL
-    SELECT 'extension', e.extname::text
-      FROM pg_depend d
-      JOIN pg_depend m ON m.classid = d.refclassid AND m.objid = d.refobjid AND m.deptype = 'e'
-      JOIN pg_extension e ON e.oid = m.refobjid
-      JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
-      JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE n.nspname = $1
-) AS needs
+-- The roles, tablespaces and extensions that the objects of a schema name.
+WITH here AS (
+    SELECT oid, nspowner, nspacl FROM pg_namespace WHERE nspname = $1
+), member AS (
+    SELECT 'pg_class'::regclass AS classid, oid AS objid, relowner AS owner, relacl AS acl FROM pg_class WHERE relnamespace = (SELECT oid FROM here)
+    UNION ALL SELECT 'pg_proc'::regclass, oid, proowner, proacl FROM pg_proc WHERE pronamespace = (SELECT oid FROM here)
+    UNION ALL SELECT 'pg_type'::regclass, oid, typowner, typacl FROM pg_type WHERE typnamespace = (SELECT oid FROM here)
+    UNION ALL SELECT 'pg_namespace'::regclass, oid, nspowner, nspacl FROM here
+    UNION ALL SELECT 'pg_constraint'::regclass, oid, NULL, NULL FROM pg_constraint WHERE connamespace = (SELECT oid FROM here)
+    UNION ALL SELECT 'pg_attrdef'::regclass, d.oid, NULL, NULL FROM pg_attrdef d JOIN pg_class c ON c.oid = d.adrelid WHERE c.relnamespace = (SELECT oid FROM here)
+    UNION ALL SELECT 'pg_trigger'::regclass, t.oid, NULL, NULL FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE c.relnamespace = (SELECT oid FROM here)
+    UNION ALL SELECT 'pg_rewrite'::regclass, r.oid, NULL, NULL FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class WHERE c.relnamespace = (SELECT oid FROM here)
+    UNION ALL SELECT 'pg_policy'::regclass, p.oid, NULL, NULL FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid WHERE c.relnamespace = (SELECT oid FROM here)
+    UNION ALL SELECT 'pg_default_acl'::regclass, oid, defaclrole, defaclacl FROM pg_default_acl WHERE defaclnamespace = (SELECT oid FROM here)
+    UNION ALL SELECT 'pg_attribute'::regclass, a.attrelid, NULL, a.attacl FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid WHERE c.relnamespace = (SELECT oid FROM here) AND a.attacl IS NOT NULL
+)
+SELECT 'role' AS kind, r.rolname::text AS name FROM member m JOIN pg_roles r ON r.oid = m.owner
+UNION
+SELECT 'role', r.rolname::text FROM member m CROSS JOIN LATERAL aclexplode(m.acl) a
+  JOIN pg_roles r ON r.oid IN (a.grantee, a.grantor)
+UNION
+SELECT 'role', r.rolname::text FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
+  JOIN pg_roles r ON r.oid = ANY (p.polroles)
+ WHERE c.relnamespace = (SELECT oid FROM here)
+UNION
+SELECT 'tablespace', t.spcname::text FROM pg_class c JOIN pg_tablespace t ON t.oid = c.reltablespace
+ WHERE c.relnamespace = (SELECT oid FROM here)
+UNION
+SELECT 'extension', e.extname::text
+  FROM member m
+  JOIN pg_depend d ON d.classid = m.classid AND d.objid = m.objid
+  JOIN pg_depend x ON x.classid = d.refclassid AND x.objid = d.refobjid AND x.deptype = 'e'
+  JOIN pg_extension e ON e.oid = x.refobjid

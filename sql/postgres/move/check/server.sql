@@ -1,5 +1,8 @@
 -- What a server must have to publish and to subscribe: $1 more slots.
 SELECT problem, hint FROM (VALUES
+    (current_setting('server_version_num')::integer < 150000,
+     format('PostgreSQL %s cannot publish a schema', current_setting('server_version')),
+     'moves need PostgreSQL 15 or later'),
     (current_setting('wal_level') <> 'logical',
      format('wal_level is %s, and a move needs logical', current_setting('wal_level')),
      'ALTER SYSTEM SET wal_level = logical; then restart the server'),

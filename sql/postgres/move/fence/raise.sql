@@ -1,22 +1,27 @@
 -- The fence around a schema ($2) of a shard ($1): locks that let readers in and
 -- keep writers out, and triggers that refuse whoever queued behind the locks.
 -- A lock alone is no fence: the queued writer would write to the old copy.
+-- All locks are one statement, so that one time limit holds for all of them.
+-- The shard's row comes last; its triggers wait for those who took ids from the
+-- shard's sequences and have not committed.
 WITH member AS (
-    SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS name, c.relispartition
+    SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS name
       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE n.nspname = $2 AND c.relkind IN ('r', 'p')
 )
 SELECT statement FROM (
-    SELECT 1 AS step, oid, format('LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE', name) AS statement
+    SELECT 1 AS step, 0::oid AS oid,
+           format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', string_agg('ONLY ' || name, ', ' ORDER BY oid)) AS statement
       FROM member
+    HAVING count(*) > 0
     UNION ALL
-    SELECT 2, oid, format(
+    SELECT 2, 0, format('UPDATE shardid.shard SET state = ''fenced'' WHERE shard = %s AND state = ''open''', $1::integer)
+    UNION ALL
+    SELECT 3, oid, format(
                'CREATE OR REPLACE TRIGGER shardid_fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION shardid.refuse_write(%L)',
                name, $1::integer)
       FROM member
     UNION ALL
-    SELECT 3, oid, format('ALTER TABLE %s ENABLE ALWAYS TRIGGER shardid_fence', name) FROM member
-    UNION ALL
-    SELECT 4, 0, format('UPDATE shardid.shard SET state = ''fenced'' WHERE shard = %s AND state = ''open''', $1::integer)
+    SELECT 4, oid, format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER shardid_fence', name) FROM member
 ) AS steps
  ORDER BY step, oid

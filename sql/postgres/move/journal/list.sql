@@ -1,5 +1,5 @@
 -- All moves, the latest last; of those that are over only the last $1.
-SELECT move, shard, source, target, kind, rollback_of, schema, way_back, state, shape,
+SELECT move, shard, source, target, kind, rollback_of, schema, way_back, state, shape, seal,
        (extract(epoch FROM planned_at) * 1000000)::bigint  AS planned_us,
        (extract(epoch FROM state_since) * 1000000)::bigint AS since_us,
        (extract(epoch FROM retired_at) * 1000000)::bigint  AS retired_us,

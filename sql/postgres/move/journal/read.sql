@@ -1,5 +1,5 @@
 -- A move ($1), with when it came into its state.
-SELECT move, shard, source, target, kind, rollback_of, schema, way_back, state, shape,
+SELECT move, shard, source, target, kind, rollback_of, schema, way_back, state, shape, seal,
        (extract(epoch FROM planned_at) * 1000000)::bigint  AS planned_us,
        (extract(epoch FROM state_since) * 1000000)::bigint AS since_us,
        (extract(epoch FROM retired_at) * 1000000)::bigint  AS retired_us,

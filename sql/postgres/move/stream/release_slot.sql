@@ -1,4 +1,4 @@
--- Ends who still reads a slot ($1), or the slots that copied its tables.
+-- Ends who still reads a slot ($1) of this database.
 SELECT pg_terminate_backend(active_pid)
   FROM pg_replication_slots
- WHERE slot_name = $1 AND active_pid IS NOT NULL
+ WHERE slot_name = $1 AND database = current_database() AND active_pid IS NOT NULL
