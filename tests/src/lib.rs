@@ -14,8 +14,10 @@
 mod clock;
 mod database;
 pub mod docs;
+pub mod estate;
 mod installation;
 mod processes;
+pub mod program;
 mod random;
 mod reach;
 mod refusal;

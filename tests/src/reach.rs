@@ -37,7 +37,7 @@ impl Server {
         self.config(database).connect(NoTls)
     }
 
-    fn config(&self, database: &str) -> Config {
+    pub(crate) fn config(&self, database: &str) -> Config {
         let mut config = Config::new();
         config
             .host_path(self.folder())
