@@ -62,7 +62,7 @@ pub(crate) async fn check_all(
         let needs = needs(source, planned.shard, &home.schema).await?;
         let target = servers.get_mut(&planned.target).expect("connected above");
         failures.extend(said(&planned.target, target_problems(target, &home.schema, needs).await?));
-        failures.extend(old_copies(&mut journal, planned.shard).await?);
+        failures.extend(old_copies(&mut journal, planned).await?);
         schemas.insert(planned.shard, home.schema);
     }
     Failure::all(failures).map_or(Ok(schemas), Err)
@@ -217,16 +217,20 @@ async fn target_problems(
     Ok(problems)
 }
 
-/// An earlier move whose old copy still follows this shard.
-async fn old_copies(journal: &mut Journal, shard: Shard) -> Result<Vec<Failure>, Failure> {
+/// Earlier moves whose old copies still follow this shard, or lie where it is to go.
+async fn old_copies(
+    journal: &mut Journal,
+    planned: &shardid_cluster::PlannedMove,
+) -> Result<Vec<Failure>, Failure> {
     let moves = journal.list(i64::MAX).await?;
-    let standing = moves.into_iter().filter(|m| m.shard == shard);
+    let standing = moves.into_iter().filter(|m| m.shard == planned.shard && m.has_old_copy());
     Ok(standing
-        .filter(|m| m.has_old_copy() && m.way_back)
+        .filter(|m| m.way_back || m.source == planned.target)
         .map(|m| {
+            let what = if m.way_back { "still follows" } else { "is still there" };
             Failure::new(format!(
-                "the old copy of shard {shard} on node {} still follows, from move {}",
-                m.source, m.id
+                "the old copy of shard {} on node {} {what}, from move {}",
+                m.shard, m.source, m.id
             ))
             .hint(format!("drop it with `shardid retire {}`", m.id))
         })

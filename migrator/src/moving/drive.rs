@@ -115,7 +115,7 @@ async fn take_effects(road: &mut Road<'_>, state: MoveState) -> Result<Fence, Fa
 }
 
 /// Ends the process on the spot where the environment says so: tests cut a move
-/// at every step, as `SHARDID_CUT_AT=fenced/before-CarryOver`.
+/// at every step, as `SHARDID_CUT_AT=fenced/before-CarryOver`, or hold it there.
 fn cut_at(state: MoveState, place: &str) {
     cut(&format!("{state}/{place}"));
 }
@@ -125,6 +125,11 @@ fn cut_at(state: MoveState, place: &str) {
 pub(super) fn cut(place: &str) {
     if std::env::var_os("SHARDID_CUT_AT").is_some_and(|at| at == *place) {
         std::process::abort();
+    }
+    if std::env::var_os("SHARDID_HOLD_AT").is_some_and(|at| at == *place) {
+        crate::talk::line(format_args!("held at {place}"));
+        // Until the test lets go of our standard input.
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
     }
 }
 

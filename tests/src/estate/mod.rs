@@ -1,5 +1,6 @@
 //! A cluster of several servers, with tables in its shards and a program at hand.
 
+mod held;
 mod proxy;
 mod writer;
 
@@ -9,6 +10,7 @@ use std::thread;
 
 use tempfile::TempDir;
 
+pub use held::Held;
 pub use proxy::Proxy;
 pub use writer::{Tally, Writer};
 
@@ -121,6 +123,14 @@ impl Estate {
         command.env("SHARDID_CUT_AT", at);
         let run = program::run(command);
         assert_eq!(run.code, -1, "{arguments:?} did not come to {at}:\n{}", run.stderr);
+    }
+
+    /// Runs the program until it comes to a place, and leaves it standing there.
+    #[track_caller]
+    pub fn run_held(&self, at: &str, arguments: &[&str]) -> Held {
+        let mut command = self.command(arguments);
+        command.env("SHARDID_HOLD_AT", at);
+        Held::start(command, at)
     }
 
     /// The node that the map gives a shard.

@@ -20,8 +20,9 @@ pub struct Tally {
     pub unknown: BTreeSet<i64>,
     /// How often each SQLSTATE was said.
     pub refused: BTreeMap<String, u64>,
-    /// How long each acknowledged row took, from the first attempt on.
-    pub took: Vec<Duration>,
+    /// When the first attempt to write each acknowledged row began, and how long
+    /// it took until the answer.
+    pub took: Vec<(Instant, Duration)>,
     /// Refusals that named no node, though they should.
     pub nameless: u64,
 }
@@ -156,7 +157,7 @@ impl Session {
             let error = match client.query_one(&sql, &[&n]) {
                 Ok(row) => {
                     self.tally.acknowledged.insert(n, row.get(0));
-                    self.tally.took.push(began.elapsed());
+                    self.tally.took.push((began, began.elapsed()));
                     self.written.fetch_add(1, Ordering::Relaxed);
                     return;
                 }

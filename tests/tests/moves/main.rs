@@ -1,4 +1,11 @@
 //! Tests that move shards between servers while they are in use, and cut the
 //! moves at every step.
 
+mod carried;
 mod cut;
+mod rebalance;
+mod refusals;
+mod rollback;
+mod servers;
+mod shared;
+mod traffic;

@@ -1,0 +1,161 @@
+//! Everything in a shard's schema comes along, and nothing changes unnoticed.
+
+use shardid_tests::estate::Estate;
+use shardid_tests::{Refusal, expect_error};
+
+use crate::shared;
+
+const RICH: &str = include_str!("rich.sql");
+const CHANGES: &str = include_str!("rich_changes.sql");
+
+/// All of a schema as pg_dump prints it, in any order.
+fn dump(estate: &Estate, node: &str, schema: &str) -> Vec<String> {
+    let pattern = format!("\"{}\"", schema.replace('"', "\"\""));
+    let output = estate
+        .node(node)
+        .command("pg_dump")
+        .args(["--dbname=app", "--schema"])
+        .arg(pattern)
+        .output()
+        .expect("pg_dump runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("it speaks UTF-8");
+    let mut lines: Vec<String> = text
+        .lines()
+        .filter(|line| !line.starts_with("--") && !line.starts_with('\\') && !line.is_empty())
+        .filter(|line| !line.contains("shardid_fence"))
+        .map(str::to_owned)
+        .collect();
+    lines.sort();
+    lines
+}
+
+#[track_caller]
+fn assert_same(before: &[String], after: &[String]) {
+    let missing: Vec<_> = before.iter().filter(|line| !after.contains(line)).collect();
+    let new: Vec<_> = after.iter().filter(|line| !before.contains(line)).collect();
+    assert!(missing.is_empty() && new.is_empty(), "missing: {missing:#?}\nnew: {new:#?}");
+    assert_eq!(before.len(), after.len());
+}
+
+fn make_roles(estate: &Estate) {
+    for node in estate.nodes() {
+        for role in ["app_reader", "app_writer"] {
+            estate.psql(&node, &format!("DO $$ BEGIN CREATE ROLE {role}; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$"));
+        }
+    }
+}
+
+#[test]
+fn all_that_a_schema_holds_is_the_same_on_the_new_node_and_back_again() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    make_roles(estate);
+    let name = "Odd \"Näme\"";
+    let filled = |text: &str| {
+        text.replace("SCHEMA", &name.replace('"', "\"\"")).replace("SHARD", &shard.to_string())
+    };
+    let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+    estate.psql("pg1", &format!("ALTER SCHEMA shard_{shard:04} RENAME TO {quoted}"));
+    estate.psql("pg1", &filled(RICH));
+    let number = shard.to_string();
+
+    // Some changes come by the copy, some while it follows.
+    let held =
+        estate.run_held("following/before-AwaitClose", &["move", &number, "--to", "pg2", "--yes"]);
+    estate.psql("pg1", &filled(CHANGES));
+    let before = dump(estate, "pg1", name);
+    let run = held.let_go();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_same(&before, &dump(estate, "pg2", name));
+    assert_eq!(
+        estate.psql("pg2", &format!("SELECT indexrelid::regclass FROM pg_index WHERE indrelid = '{quoted}.pair'::regclass AND indisreplident")),
+        format!("{quoted}.\"pair of both\"")
+    );
+
+    // Ids go on above, and only there; so do the sequences.
+    let highest = estate.psql("pg1", &format!("SELECT last_value FROM {quoted}.ticket_ids"));
+    let next = estate.psql("pg2", &format!("SELECT next_id_from('{quoted}.ticket_ids')"));
+    assert!(next.parse::<i64>().unwrap() > highest.parse().unwrap(), "{next} after {highest}");
+    assert_eq!(estate.psql("pg2", &format!("SELECT nextval('{quoted}.invoice')")), "500");
+    let mut old = estate.node("pg1").connect("app");
+    for sql in [
+        format!("SELECT next_id_from('{quoted}.ticket_ids')"),
+        format!("SELECT next_id({shard})"),
+        format!("INSERT INTO {quoted}.log VALUES (now(), 'no', 1)"),
+        format!("UPDATE {quoted}.special SET extra = 'no'"),
+        format!("DELETE FROM {quoted}.event"),
+        format!("TRUNCATE {quoted}.event_1"),
+    ] {
+        let Refusal { message, .. } = expect_error(&mut old, &sql, "SI001");
+        assert!(message.contains("\"pg2\""), "{message}");
+    }
+    assert_eq!(estate.psql("pg1", &format!("SELECT count(*) FROM {quoted}.orders")), "50");
+
+    // The old copy follows everything, and going back loses nothing.
+    let more = filled(CHANGES)
+        .replace("'new'", "'newer'")
+        .replace("= 100 W", "= 101 W")
+        .replace("(99", "(98")
+        .replace("a + 100 WHERE a > 15", "a + 200 WHERE a BETWEEN 10 AND 15")
+        .replace("< 'c3'", "> 'c3'")
+        .replace("= 20", "= 19");
+    estate.psql("pg2", &more);
+    let before = dump(estate, "pg2", name);
+    let id = estate.last_move(shard);
+    estate.run(&["rollback", &id]).ok();
+    assert_same(&before, &dump(estate, "pg1", name));
+    estate.assert_no_trace(shard);
+    let none = format!("SELECT to_regnamespace('{quoted}') IS NULL");
+    assert_eq!(estate.psql("pg2", &none), "t");
+    estate.psql("pg1", &format!("INSERT INTO {quoted}.ticket (of) VALUES ('again')"));
+}
+
+#[test]
+fn a_change_of_the_schema_during_the_move_stops_it_with_what_to_do() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    make_roles(estate);
+    estate.make_tables(shard);
+    let (number, schema) = (shard.to_string(), shardid_tests::estate::schema(shard));
+    for (place, change) in [
+        ("copying/before-AwaitCopy", "CREATE TABLE SCHEMA.made (id int PRIMARY KEY)"),
+        ("copying/before-MakeIndexes", "ALTER TABLE SCHEMA.item ADD COLUMN more int"),
+        (
+            "following/before-AwaitClose",
+            "CREATE FUNCTION SCHEMA.f() RETURNS int LANGUAGE sql RETURN 1",
+        ),
+        (
+            "following/before-AwaitClose",
+            "CREATE OR REPLACE FUNCTION SCHEMA.f() RETURNS int LANGUAGE sql RETURN 2",
+        ),
+        ("following/before-AwaitClose", "CREATE INDEX ON SCHEMA.item (seen)"),
+        ("fenced/before-RaiseFence", "GRANT SELECT ON SCHEMA.item TO app_reader"),
+        ("fenced/before-RaiseFence", "COMMENT ON TABLE SCHEMA.item IS 'new'"),
+        ("fenced/before-RaiseFence", "DROP TABLE SCHEMA.made"),
+    ] {
+        let held = estate.run_held(place, &["move", &number, "--to", "pg2", "--yes"]);
+        estate.psql("pg1", &change.replace("SCHEMA", &schema));
+        let run = held.let_go();
+        assert_eq!(run.code, 3, "{change}: {}", run.stderr);
+        let id = estate.last_move(shard);
+        assert!(
+            run.stderr.contains(&format!("schema {schema} was changed during the move")),
+            "{}",
+            run.stderr
+        );
+        assert!(run.stderr.contains(&format!("`shardid abort {id}`")), "{}", run.stderr);
+        // No fence is left standing, and resume does not go on in silence.
+        estate.psql("pg1", &format!("INSERT INTO {schema}.item (n) VALUES ({id})"));
+        assert_eq!(estate.run(&["resume", &id]).code, 3);
+        estate.psql("pg1", &format!("INSERT INTO {schema}.item (n) VALUES (-{id})"));
+        estate.run(&["abort", &id]).ok();
+        estate.assert_no_trace(shard);
+    }
+    // Nothing of this is in the way of a move that is left alone.
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    assert_eq!(
+        estate.psql("pg2", &format!("SELECT count(*), count(seen) FROM {schema}.item")),
+        "16|16"
+    );
+    estate.run(&["retire", &estate.last_move(shard)]).ok();
+    estate.assert_no_trace(shard);
+}

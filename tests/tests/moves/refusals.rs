@@ -1,0 +1,166 @@
+//! What refuses a move refuses it before anything is made, and all at once.
+
+use shardid_tests::estate::{Estate, schema};
+
+use crate::shared;
+
+/// Everything that moves leave on any node, and what the journal has.
+fn made(estate: &Estate) -> String {
+    let mut found = estate.psql("pg1", "SELECT count(*) FROM shardid.move");
+    for node in estate.nodes() {
+        found += &estate.psql(
+            &node,
+            "SELECT (SELECT count(*) FROM pg_publication), (SELECT count(*) FROM pg_subscription),
+                    (SELECT count(*) FROM pg_replication_slots), (SELECT count(*) FROM pg_namespace),
+                    (SELECT count(*) FROM pg_trigger), (SELECT string_agg(xmin::text, ',' ORDER BY shard) FROM shardid.shard)",
+        );
+    }
+    found
+}
+
+#[test]
+fn everything_in_the_way_is_named_at_once_with_what_helps() {
+    let estate = Estate::start_with(2, 4, |number, builder| match number {
+        1 => builder,
+        _ => builder
+            .conf("wal_level = replica")
+            .conf("max_replication_slots = 1")
+            .conf("max_logical_replication_workers = 1")
+            .conf("max_wal_senders = 1"),
+    });
+    let schema = schema(0);
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE ROLE only_here; CREATE EXTENSION citext;
+             SELECT create_layout('own', '2026-01-01Z', '1 ms', 1024, 1024);
+             CREATE TABLE public.outside (id int PRIMARY KEY);
+             CREATE TYPE public.kind AS ENUM ('a');
+             CREATE FUNCTION public.help(int) RETURNS int LANGUAGE sql IMMUTABLE RETURN $1;
+             SET search_path = {schema}, public;
+             CREATE TABLE no_key (a int);
+             CREATE UNLOGGED TABLE quick (id int PRIMARY KEY);
+             CREATE TABLE refers (id int PRIMARY KEY, o int REFERENCES public.outside, k public.kind, h int DEFAULT public.help(1));
+             CREATE TABLE target (id int PRIMARY KEY, word citext);
+             CREATE TABLE public.comes_in (id int PRIMARY KEY REFERENCES target);
+             CREATE VIEW public.looks_in AS SELECT * FROM target;
+             CREATE MATERIALIZED VIEW kept AS SELECT 1 AS one;
+             CREATE FOREIGN DATA WRAPPER nothing; CREATE SERVER nowhere FOREIGN DATA WRAPPER nothing;
+             CREATE FOREIGN TABLE afar (id int) SERVER nowhere;
+             CREATE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+             CREATE TRIGGER always AFTER INSERT ON target EXECUTE FUNCTION fires();
+             ALTER TABLE target ENABLE ALWAYS TRIGGER always;
+             CREATE TABLE found_by_all (j json); ALTER TABLE found_by_all REPLICA IDENTITY FULL;
+             CREATE TYPE own AS (a int); CREATE CAST (own AS text) WITH INOUT;
+             SELECT create_id_sequence('public.stray', 0), create_id_sequence('{schema}.guest', 1),
+                    create_id_sequence('{schema}.other_layout', 0, 'own');
+             GRANT SELECT ON target TO only_here;"
+        ),
+    );
+    estate.psql("pg2", &format!("CREATE SCHEMA {schema}"));
+    let before = made(&estate);
+    let run = estate.run(&["move", "0", "--to", "pg2", "--yes"]);
+    let said = run.refused();
+    for problem in [
+        "node pg2: wal_level is replica, and a move needs logical",
+        "node pg2: 0 of 1 replication slots are taken, and a move needs 2",
+        "node pg2: max_wal_senders is 1",
+        "node pg2: max_logical_replication_workers is 1",
+        "node pg2: role only_here is missing",
+        "node pg2: extension citext is missing",
+        "node pg2: layout own is missing",
+        "node pg2: schema shard_0000 is there already",
+        "table shard_0000.no_key has no primary key and no replica identity",
+        "shard_0000.quick is unlogged",
+        "shard_0000.kept is a materialized view",
+        "shard_0000.afar is a foreign table",
+        "trigger always of shard_0000.target fires on replicated rows too",
+        "column j of shard_0000.found_by_all is of type json",
+        "is not carried",
+        "id sequence public.stray of shard 0 is not in schema shard_0000",
+        "id sequence shard_0000.guest belongs to shard 1",
+        "constraint refers_o_fkey on table shard_0000.refers needs table public.outside",
+        "constraint comes_in_id_fkey on table public.comes_in needs table shard_0000.target",
+        "needs type public.kind",
+        "needs function public.help(integer)",
+        "view public.looks_in needs",
+    ] {
+        assert!(said.contains(problem), "{problem}\nis not in\n{said}");
+    }
+    for hint in [
+        "ALTER SYSTEM SET wal_level",
+        "ADD PRIMARY KEY",
+        "SET LOGGED",
+        "CREATE ROLE only_here",
+        "create_layout('own'",
+    ] {
+        assert!(said.contains(hint), "{hint}\nis not in\n{said}");
+    }
+    assert_eq!(said.matches("error:").count(), said.matches("hint:").count(), "{said}");
+    assert_eq!(made(&estate), before, "and nothing was made");
+    let dry = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]);
+    assert_eq!(dry.code, 1, "a dry run refuses as well");
+    assert_eq!(made(&estate), before);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_the_exit_code_for_it() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let number = shard.to_string();
+    let words = |arguments: &[&str]| {
+        let run = estate.run(arguments);
+        (run.code, run.stderr)
+    };
+
+    let (code, said) = words(&["move", &number, "--to", "pg9", "--yes"]);
+    assert!(matches!(code, 1 | 2) && said.contains("pg9"), "{code} {said}");
+    let (code, said) = words(&["move", "4711", "--to", "pg2", "--yes"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("cluster photos has no shard 4711"), "{said}");
+    let (code, said) = words(&["move", &number, "--to", "pg1", "--yes"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("is on pg1 already") && said.contains("nothing to move"), "{said}");
+    assert_eq!(words(&["move", &number]).0, 2);
+    assert_eq!(words(&["move", "--to", "pg2", "x"]).0, 2);
+    let (code, said) = words(&["move", &number, "--to", "pg2"]);
+    assert_eq!(code, 1, "there is nobody to ask: {said}");
+    for word in ["resume", "abort", "rollback", "retire"] {
+        let (code, said) = words(&[word, "999999"]);
+        assert_eq!(code, 1, "{said}");
+        assert!(said.contains("there is no move 999999"), "{said}");
+    }
+
+    // Fenced by hand.
+    estate.psql("pg1", &format!("UPDATE shardid.shard SET state = 'fenced' WHERE shard = {shard}"));
+    let said = estate.run(&["move", &number, "--to", "pg2", "--yes"]).refused();
+    assert!(said.contains(&format!("shard {shard} is fenced, not open")), "{said}");
+    estate.psql("pg1", &format!("UPDATE shardid.shard SET state = 'open' WHERE shard = {shard}"));
+
+    // In a move.
+    let held =
+        estate.run_held("copying/before-AwaitCopy", &["move", &number, "--to", "pg2", "--yes"]);
+    let id = estate.last_move(shard);
+    let said = estate.run(&["move", &number, "--to", "pg3", "--yes"]).refused();
+    assert!(said.contains("is already being moved"), "{said}");
+    let (code, said) = words(&["resume", &id]);
+    assert!(code == 3 && said.contains("somebody else is working on move"), "{code} {said}");
+    assert_eq!(held.let_go().code, 0);
+
+    // Moved, with an old copy.
+    let said = estate.run(&["abort", &id]).refused();
+    assert!(
+        said.contains("is done and cannot be aborted") && said.contains("shardid rollback"),
+        "{said}"
+    );
+    let said = estate.run(&["move", &number, "--to", "pg3", "--yes"]).refused();
+    assert!(
+        said.contains("still follows") && said.contains(&format!("shardid retire {id}")),
+        "{said}"
+    );
+    assert_eq!(words(&["resume", &id]).0, 0, "it is done already");
+    estate.run(&["retire", &id]).ok();
+    estate.run(&["retire", &id]).ok();
+    let said = estate.run(&["rollback", &id]).refused();
+    assert!(said.contains("its old copy was dropped"), "{said}");
+    estate.assert_no_trace(shard);
+}
