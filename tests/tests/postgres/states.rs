@@ -71,6 +71,9 @@ fn a_shard_that_lives_on_another_node_names_it() {
 fn a_fenced_shard_says_so_until_it_is_open_again() {
     let database = database();
     let mut client = database.connect();
+    for sql in WAYS {
+        run(&mut client, &format!("BEGIN; {sql}; ROLLBACK"));
+    }
     let before = ids(&mut client, "SELECT next_ids(5, 100)");
     database.psql("UPDATE shardid.shard SET state = 'fenced' WHERE shard = 5");
     all_refused(&database, &mut client, "SI002", &["shard 5 is fenced", "shardid moves"]);
