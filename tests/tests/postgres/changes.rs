@@ -99,7 +99,7 @@ fn dropping_a_shard_takes_its_own_function_and_no_other() {
     for schema in ["shard_0006", "public"] {
         database.psql(&format!("ALTER SEQUENCE shard_0005.moved SET SCHEMA {schema}"));
         let mut client = database.connect();
-        run(&mut client, &format!("SELECT next_id(5), shard_0005.next_id(); SELECT drop_shard(5)"));
+        run(&mut client, "SELECT next_id(5), shard_0005.next_id(); SELECT drop_shard(5)");
         let left: Vec<String> = column(
             &mut client,
             "SELECT oid::regprocedure::text FROM pg_proc WHERE proname = 'next_id' ORDER BY 1",
