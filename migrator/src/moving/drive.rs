@@ -53,6 +53,9 @@ async fn run(road: &mut Road<'_>) -> Result<MoveState, Failure> {
             }
         };
         let next = next_state(road.record.kind, state, event).map_err(Failure::new)?;
+        if next == MoveState::Fenced && stop::asked_to_stand() {
+            return Err(Failure::new("stopped as you asked"));
+        }
         cut_at(state, "before-next");
         road.advance(next).await?;
         cut_at(state, "after-next");

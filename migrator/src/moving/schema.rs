@@ -25,7 +25,7 @@ const LOCK_MS: u64 = 60_000;
 pub(super) async fn make(road: &mut Road<'_>) -> Result<(), Failure> {
     let schema = road.record.schema.clone();
     if road.record.shape.is_none() {
-        let definitions = definitions(road).await?;
+        let definitions = definitions(&mut road.source, &road.record.schema).await?;
         road.journal.note_shape(road.record.id, &definitions).await?;
         road.record.shape = Some(definitions);
     }
@@ -61,11 +61,10 @@ async fn shape(server: &mut Server, schema: &str) -> Result<String, Failure> {
     Ok(shape.concat())
 }
 
-/// A hash of all definitions on the source, to compare with what they were.
-async fn definitions(road: &mut Road<'_>) -> Result<String, Failure> {
-    let query =
-        sqlx::query_scalar(sql!("move/carry/definitions.sql")).bind(road.record.schema.as_str());
-    let definitions: Vec<String> = road.source.column(query).await?;
+/// A hash of all definitions, to compare with what they were.
+async fn definitions(server: &mut Server, schema: &str) -> Result<String, Failure> {
+    let query = sqlx::query_scalar(sql!("move/carry/definitions.sql")).bind(schema);
+    let definitions: Vec<String> = server.column(query).await?;
     Ok(definitions.concat())
 }
 
@@ -73,17 +72,25 @@ async fn definitions(road: &mut Road<'_>) -> Result<String, Failure> {
 pub(super) async fn check_definitions(road: &mut Road<'_>) -> Result<(), Failure> {
     // An old copy is as it was when it was left; a move back has no hash of its own.
     let Some(before) = road.record.shape.clone() else { return Ok(()) };
-    if definitions(road).await? == before { Ok(()) } else { Err(changed(road)) }
+    if definitions(&mut road.source, &road.record.schema).await? == before {
+        Ok(())
+    } else {
+        Err(changed(road))
+    }
 }
 
 /// The same, and refuses where both copies' tables do not look the same.
 pub(super) async fn check_unchanged(road: &mut Road<'_>) -> Result<(), Failure> {
-    check_definitions(road).await?;
-    let here = shape(&mut road.source, &road.record.schema).await?;
-    if shape(&mut road.target, &road.record.schema).await? == here {
-        return Ok(());
-    }
-    Err(changed(road))
+    let schema = road.record.schema.clone();
+    let (here, there) =
+        tokio::join!(both(&mut road.source, &schema), shape(&mut road.target, &schema));
+    let (definitions, here) = here?;
+    let as_before = road.record.shape.as_ref().is_none_or(|before| *before == definitions);
+    if as_before && here == there? { Ok(()) } else { Err(changed(road)) }
+}
+
+async fn both(server: &mut Server, schema: &str) -> Result<(String, String), Failure> {
+    Ok((definitions(server, schema).await?, shape(server, schema).await?))
 }
 
 fn changed(road: &Road<'_>) -> Failure {

@@ -120,7 +120,8 @@ impl Server {
         statement_ms: u64,
     ) -> Result<Batch, Failure> {
         let bounds = vec![format!("SET LOCAL statement_timeout = {statement_ms}")];
-        self.batch(bounds, statements).await
+        // In one go: writers wait meanwhile.
+        self.batch(bounds, vec![statements.join(";\n")]).await
     }
 
     async fn batch(
