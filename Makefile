@@ -3,7 +3,8 @@
 #   PG_CONFIG=…   the PostgreSQL to work with (default: the installed one)
 #   ONLY=name     run only the tests with this in their name
 #   SEED=…        the seed of the random tests
-#   ARGS=…        arguments for demo, bench and soak; --help prints them
+#   ARGS=…        arguments for bench and soak; --help prints them
+#   CSV=…         photos for the demo: a file with the columns user and caption
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -17,7 +18,7 @@ help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 
 demo: deps ## two throw-away nodes, 64 shards, real rows; leaves them running
-	@scripts/demo $(ARGS)
+	@CSV='$(CSV)' scripts/demo
 
 test: deps ## run every test; the last line counts them
 	@scripts/test
