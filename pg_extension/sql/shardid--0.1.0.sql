@@ -344,6 +344,12 @@ BEGIN
             USING ERRCODE = '55000', DETAIL = format('The last one was %s, and no id comes again.', known.floor),
                 HINT = format('SELECT create_shard(%s, layout => %L); or take another number.', shard, known.layout);
     END IF;
+    -- The map of a cluster would not know it, and another node might make it too.
+    IF EXISTS (SELECT FROM shardid.cluster c WHERE c.shards <= create_shard.shard) THEN
+        RAISE EXCEPTION 'shard % is not one of the cluster that this node is in', shard
+            USING ERRCODE = '55000', DETAIL = (SELECT format('Cluster "%s" has shards 0 to %s.', c.name, c.shards - 1) FROM shardid.cluster c),
+                HINT = 'SELECT * FROM shardid.cluster; a database of its own can have shards of its own.';
+    END IF;
     -- A next_id() that is not ours, and the extension's own, must not be replaced.
     IF EXISTS (SELECT FROM pg_proc p
         WHERE p.pronamespace = to_regnamespace(quote_ident(path)) AND p.proname = 'next_id' AND p.pronargs = 0

@@ -82,7 +82,7 @@ pub(crate) fn restored_elsewhere(shard: i32, database: &str) -> Report {
         "It was placed in database \"{database}\" of the server it came from, which may still hand out its ids."
     ))
     .hint(format!(
-        "When the other copy is gone for good: SELECT adopt_shard({shard}); or, for a whole node, shardid apply"
+        "When the other copy is gone for good: SELECT adopt_shard({shard}); or, for a whole node, shardid apply --adopt NODE"
     ))
 }
 

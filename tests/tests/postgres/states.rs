@@ -164,3 +164,18 @@ fn a_node_is_placed_once_and_refuses_a_map_that_cannot_be_true() {
     let refusal = expect_error(&mut client, "SELECT next_id(7)", "SI001");
     assert!(refusal.message.contains("pg3") && refusal.detail.contains("version 4"), "{refusal:?}");
 }
+
+#[test]
+fn a_node_of_a_cluster_makes_no_shard_that_the_map_cannot_have() {
+    let database = Database::fresh();
+    database.psql(
+        "SELECT create_shard(0);
+         SELECT shardid.place_shards('photos', 'pg1', 'instagram', 8, 1, ARRAY[0], ARRAY['pg1'])",
+    );
+    let mut client = database.connect();
+    let refusal = expect_error(&mut client, "SELECT create_shard(8)", "55000");
+    assert!(refusal.message.contains("shard 8 is not one of the cluster"), "{refusal:?}");
+    assert!(refusal.detail.contains("\"photos\" has shards 0 to 7"), "{refusal:?}");
+    assert_eq!(database.psql("SELECT to_regnamespace('shard_0008') IS NULL"), "t");
+    database.psql("SELECT create_shard(7)");
+}
