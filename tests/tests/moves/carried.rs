@@ -51,9 +51,8 @@ fn all_that_a_schema_holds_is_the_same_on_the_new_node_and_back_again() {
     let (estate, shard) = (shared::estate(), shared::shard());
     make_roles(estate);
     let name = "Odd \"Näme\"";
-    let filled = |text: &str| {
-        text.replace("SCHEMA", &name.replace('"', "\"\"")).replace("SHARD", &shard.to_string())
-    };
+    let filled =
+        |text: &str| text.replace('@', &name.replace('"', "\"\"")).replace('#', &shard.to_string());
     let quoted = format!("\"{}\"", name.replace('"', "\"\""));
     estate.psql("pg1", &format!("ALTER SCHEMA shard_{shard:04} RENAME TO {quoted}"));
     estate.psql("pg1", &filled(RICH));

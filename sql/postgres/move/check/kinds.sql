@@ -34,6 +34,7 @@ SELECT format('%s is not carried', pg_describe_object('pg_cast'::regclass, k.oid
        format('DROP CAST (%s AS %s);', format_type(k.castsource, NULL), format_type(k.casttarget, NULL))
   FROM pg_cast k
   JOIN pg_type s ON s.oid = k.castsource JOIN pg_type t ON t.oid = k.casttarget
- WHERE k.oid >= 16384 AND $1 IN (s.typnamespace::regnamespace::text, t.typnamespace::regnamespace::text,
-                                 (SELECT nspname::text FROM pg_namespace WHERE oid = s.typnamespace),
-                                 (SELECT nspname::text FROM pg_namespace WHERE oid = t.typnamespace))
+ WHERE (SELECT oid FROM pg_namespace WHERE nspname = $1) IN (s.typnamespace, t.typnamespace)
+   -- The casts that come with a range type are made with it.
+   AND NOT EXISTS (SELECT FROM pg_depend d
+                    WHERE d.classid = 'pg_cast'::regclass AND d.objid = k.oid AND d.deptype IN ('i', 'e'))
