@@ -2,7 +2,7 @@
 //! of it brings an id twice.
 
 use shardid_tests::postgres::Client;
-use shardid_tests::{Database, assert_rising, expect_error};
+use shardid_tests::{Clock, Database, Server, assert_rising, expect_error};
 
 use crate::ask::{column, ids, one, run, run_ahead, with_shard_5};
 
@@ -206,4 +206,39 @@ fn an_id_sequence_goes_with_its_table() {
         "SELECT create_id_sequence('t_id', 5); SELECT next_id_from('t_id'); DROP SEQUENCE t_id",
     );
     run(&mut client, "SELECT drop_shard(5)");
+}
+
+#[test]
+fn a_shard_made_and_used_in_one_transaction_survives_a_crash_where_that_writes_no_wal() {
+    let server = Server::builder()
+        .clock(Clock::AtStart)
+        .conf("wal_level = minimal")
+        .conf("max_wal_senders = 0")
+        .conf("shardid.max_drift = '2h'")
+        .start();
+    let database = Database::on(&server);
+    let mut client = database.connect();
+    let mut taken = Vec::new();
+    let count = "SELECT next_id(5) FROM generate_series(1, 3000)";
+    // With its clock an hour back, the server knows only what is on disk; a
+    // restarted sequence is two hours ahead of it anyway.
+    for (change, clock) in [
+        ("SELECT create_shard(5)", -3600.0),
+        ("SELECT drop_shard(5); SELECT create_shard(5)", -3600.0),
+        ("ALTER SEQUENCE shard_0005.shard_id_seq RESTART", 0.0),
+    ] {
+        run(&mut client, &format!("BEGIN; {change}"));
+        taken.extend(ids(&mut client, count));
+        run(&mut client, "COMMIT");
+        taken.extend(ids(&mut client, "SELECT next_id(5)"));
+        server.kill9();
+        server.set_clock(clock);
+        server.start();
+        client = database.connect();
+        taken.extend(ids(&mut client, count));
+        server.set_clock(0.0);
+        server.restart();
+        client = database.connect();
+    }
+    assert_rising(&taken);
 }
