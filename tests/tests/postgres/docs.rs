@@ -29,11 +29,13 @@ pages! {
     ids_in_tables: "docs/ids-in-tables.md",
     install: "docs/install.md",
     layouts: "docs/layouts.md",
-    moving: "docs/moving.md",
+    limits: "docs/limits.md",
+    moving_a_shard: "docs/moving-a-shard.md",
     outside_faces: "docs/outside-faces.md",
     privileges: "docs/privileges.md",
     sql_reference: "docs/sql-reference.md",
     time_ranges: "docs/time-ranges.md",
+    when_a_move_stops: "docs/when-a-move-stops.md",
 }
 
 #[test]
@@ -58,13 +60,15 @@ fn every_link_leads_to_a_file_and_a_heading() {
 
 #[test]
 fn every_command_of_the_program_is_on_a_page() {
-    let pages = ["docs/cluster.md", "docs/moving.md"].map(docs::read).concat();
+    let pages = ["docs/cluster.md", "docs/moving-a-shard.md", "docs/when-a-move-stops.md"]
+        .map(docs::read)
+        .concat();
     for command in commands(&[]) {
         let known = format!("shardid {command}");
-        assert!(pages.contains(&known), "neither page has `{known}`");
+        assert!(pages.contains(&known), "no page has `{known}`");
     }
     for command in commands(&["id"]).iter().chain(&commands(&["dev"])) {
-        assert!(pages.contains(&format!(" {command}")), "neither page has `{command}`");
+        assert!(pages.contains(&format!(" {command}")), "no page has `{command}`");
     }
 }
 
