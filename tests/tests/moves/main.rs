@@ -8,4 +8,5 @@ mod refusals;
 mod rollback;
 mod servers;
 mod shared;
+mod soak;
 mod traffic;
