@@ -184,7 +184,7 @@ impl Estate {
         let rows = self.psql(
             &home,
             &format!(
-                "SELECT i.id, i.n, count(l.serial) FROM {schema}.item i LEFT JOIN {schema}.line l ON l.item = i.id
+                "SELECT i.id, i.n, i.seen, count(l.serial) FROM {schema}.item i LEFT JOIN {schema}.line l ON l.item = i.id
                   GROUP BY i.id ORDER BY i.id"
             ),
         );

@@ -16,6 +16,8 @@ use crate::Refusal;
 pub struct Tally {
     /// Rows that were acknowledged, with their ids.
     pub acknowledged: BTreeMap<i64, i64>,
+    /// Rows of which a change was acknowledged afterwards.
+    pub changed: BTreeSet<i64>,
     /// Rows of which the connection broke before the answer came.
     pub unknown: BTreeSet<i64>,
     /// How often each SQLSTATE was said.
@@ -31,6 +33,7 @@ impl Tally {
     /// Adds what another writer knows.
     pub fn add(&mut self, other: Self) {
         self.acknowledged.extend(other.acknowledged);
+        self.changed.extend(other.changed);
         self.unknown.extend(other.unknown);
         for (code, times) in other.refused {
             *self.refused.entry(code).or_default() += times;
@@ -39,15 +42,16 @@ impl Tally {
         self.nameless += other.nameless;
     }
 
-    /// Asserts that the rows found, as `id|n|lines`, are those acknowledged, each
-    /// once and whole, and none that nobody wrote.
+    /// Asserts that the rows found, as `id|n|seen|lines`, are those acknowledged,
+    /// each once, whole and as it was changed, and none that nobody wrote.
     #[track_caller]
     pub(super) fn check(&self, rows: &str) {
         let mut found: BTreeMap<i64, i64> = BTreeMap::new();
         for row in rows.lines() {
             let fields: Vec<i64> =
                 row.split('|').map(|field| field.parse().expect("a number")).collect();
-            let [id, n, lines] = fields[..] else { panic!("a row of three: {row}") };
+            let [id, n, seen, lines] = fields[..] else { panic!("a row of four: {row}") };
+            assert!(seen == 1 || !self.changed.contains(&n), "the change of row {n} is lost");
             assert_eq!(lines, 1, "row {n} has lost or doubled its line");
             assert_eq!(found.insert(n, id), None, "row {n} is there twice");
             assert!(
@@ -143,31 +147,40 @@ struct Session {
 }
 
 impl Session {
-    /// Writes one row, at whichever node takes it.
+    /// Writes one row and then changes it, at whichever node takes that.
     fn write(&mut self, n: i64) {
         let schema = schema(self.shard);
         // Item and line, or neither.
-        let sql = format!(
+        let insert = format!(
             "WITH i AS (INSERT INTO {schema}.item (n) VALUES ($1) RETURNING id), \
                   l AS (INSERT INTO {schema}.line (item) SELECT id FROM i) \
              SELECT id FROM i"
         );
         let began = Instant::now();
-        while let Some(client) = self.client() {
-            let error = match client.query_one(&sql, &[&n]) {
-                Ok(row) => {
-                    self.tally.acknowledged.insert(n, row.get(0));
-                    self.tally.took.push((began, began.elapsed()));
-                    self.written.fetch_add(1, Ordering::Relaxed);
-                    return;
-                }
+        let Some(id) = self.insist(&insert, n) else { return };
+        self.tally.acknowledged.insert(n, id);
+        self.tally.took.push((began, began.elapsed()));
+        self.written.fetch_add(1, Ordering::Relaxed);
+        // This one asks for no id: only the fence on the table keeps it from an old copy.
+        let update = format!("UPDATE {schema}.item SET seen = seen + 1 WHERE n = $1 RETURNING id");
+        if self.insist(&update, n).is_some() {
+            self.tally.changed.insert(n);
+        }
+    }
+
+    /// Has a node take a statement about row `n`, and returns the row's id; none
+    /// where the answer was lost, or we are to end.
+    fn insist(&mut self, sql: &str, n: i64) -> Option<i64> {
+        loop {
+            let error = match self.client()?.query_opt(sql, &[&n]) {
+                Ok(row) => return Some(row.expect("a row that was acknowledged is there").get(0)),
                 Err(error) => error,
             };
             let Some(refusal) = Refusal::of(&error) else {
-                // The answer is lost, and perhaps the row is there.
+                // The answer is lost, and perhaps it was done.
                 self.tally.unknown.insert(n);
                 self.client = None;
-                return;
+                return None;
             };
             *self.tally.refused.entry(refusal.sqlstate.clone()).or_default() += 1;
             match refusal.sqlstate.as_str() {
@@ -180,14 +193,11 @@ impl Session {
                 "57P01" | "57P02" | "57P03" => {
                     self.tally.unknown.insert(n);
                     self.client = None;
-                    return;
+                    return None;
                 }
-                // Fenced; or the old copy is dropped, and the map knows better.
                 "SI002" => {}
-                _ => {
-                    let next = (self.at + 1) % self.places.len();
-                    self.go_to(next);
-                }
+                // The copy is dropped: the next node, until one has it.
+                _ => self.go_to((self.at + 1) % self.places.len()),
             }
             sleep(Duration::from_millis(3));
         }
