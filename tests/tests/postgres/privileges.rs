@@ -212,7 +212,7 @@ fn a_database_owner_who_is_no_superuser_installs_and_uses_all_of_it() {
              SELECT create_layout('mine', '2026-01-01Z', '1 s', 10, 1000); SELECT create_shard(6, layout => 'mine'); \
              SELECT next_id(6), shard_0006.next_id(); SELECT create_id_sequence('t_id', 5); SELECT next_id_from('t_id'); \
              SELECT drop_shard(6); SELECT create_shard(6, layout => 'mine'); SELECT * FROM shardid.shards; \
-             SELECT shardid.place_shards('c', 'n', 'instagram', 8, 1, ARRAY[5, 7], ARRAY['n', 'm']); SELECT adopt_shard(5); \
+             SELECT shardid.place_shards('c', 'n', 'instagram', 16, 1, ARRAY[5, 7], ARRAY['n', 'm']); SELECT adopt_shard(5); \
              UPDATE shardid.shard SET state = 'fenced' WHERE shard = 5; UPDATE shardid.shard SET state = 'open' WHERE shard = 5; \
              SELECT next_id(5); \
              CREATE TABLE p (id bigint DEFAULT next_id(5)) PARTITION BY RANGE (id); \
