@@ -50,7 +50,8 @@ struct Facts {
     /// The table they were read from: with it goes what it said.
     table: Oid,
     shard: Shard,
-    layout: Layout,
+    /// Shared by all generators that have it.
+    layout: &'static Layout,
 }
 
 struct Generator {
@@ -81,6 +82,8 @@ struct Backend {
     /// The end of what `take_many` took.
     end_of_many: Cell<i64>,
     generators: RefCell<Option<FxHashMap<Key, &'static Generator>>>,
+    /// The layouts of the generators, each once.
+    layouts: RefCell<Vec<&'static Layout>>,
     /// The only shard there is, while it is known to be that.
     only_shard: Cell<Option<i32>>,
     /// Counts what was forgotten, so that a read that was overtaken is read again.
@@ -105,6 +108,7 @@ static BACKEND: BackendLocal<Backend> = BackendLocal::new(Backend {
     last_id: Cell::new(-1),
     end_of_many: Cell::new(-1),
     generators: RefCell::new(None),
+    layouts: RefCell::new(Vec::new()),
     only_shard: Cell::new(None),
     changes: Cell::new(0),
     clock: Cell::new(NO_CLOCK),
@@ -227,6 +231,17 @@ fn find(key: Key) -> &'static Generator {
     })
 }
 
+/// The one copy of a layout: a few there are, and each is needed as long as the session.
+fn shared(layout: Layout) -> &'static Layout {
+    let mut layouts = BACKEND.get().layouts.borrow_mut();
+    if let Some(known) = layouts.iter().find(|known| ***known == layout) {
+        return known;
+    }
+    let new: &'static Layout = Box::leak(Box::new(layout));
+    layouts.push(new);
+    new
+}
+
 impl Generator {
     #[inline(always)]
     fn next_of_block(&self) -> Option<i64> {
@@ -278,7 +293,7 @@ impl Generator {
         let facts = self.ready()?;
         let mut request = Request {
             sequence: facts.sequence,
-            layout: facts.layout,
+            layout: *facts.layout,
             shard: facts.shard,
             want,
             floor: self.end.get(),
@@ -404,7 +419,7 @@ impl Generator {
         let shard = layout.shard(shard.into()).map_err(|_| {
             report::shard_not_in_layout(shard.into(), &layout_name, layout.shards())
         })?;
-        Ok(Facts { sequence, table, shard, layout })
+        Ok(Facts { sequence, table, shard, layout: shared(layout) })
     }
 
     fn unknown(&self) -> Report {
