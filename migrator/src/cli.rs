@@ -83,6 +83,18 @@ pub(crate) enum Command {
     /// Read from the catalogue, so it is right even while nodes are down.
     Map(Map),
 
+    /// Look for anything that could repeat or lose an id
+    ///
+    /// One line per finding, with the command that mends it; the exit code is
+    /// then 1. Looks at all nodes in read-only transactions, so that nothing is
+    /// changed; a node that cannot be looked at is a finding too. Looks for a
+    /// shard open on two nodes or on none, nodes that are one database, copies of
+    /// the map that differ, columns too small for ids, defaults that take ids of
+    /// another shard or none, roles that may insert but take no ids, what moves
+    /// have left over, clocks and extension versions apart, and layouts that end
+    /// within a year.
+    Verify(VerifyAll),
+
     /// Move shards to another node while they are in use
     ///
     /// A shard keeps taking reads throughout, and writes until the last step,
@@ -251,6 +263,22 @@ pub(crate) struct Apply {
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyAll {
+    /// Look at the ids in the tables too
+    ///
+    /// Columns whose default takes ids are searched for ids beyond their
+    /// sequence, at once where there is an index on the column, else by reading
+    /// the table; and for ids of other shards or layouts, in a random sample of
+    /// about 16 MiB of a table, or all of it if it is smaller.
+    #[arg(long)]
+    pub(crate) data: bool,
+
     /// Print it as JSON
     #[arg(long)]
     pub(crate) json: bool,

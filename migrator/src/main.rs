@@ -9,6 +9,7 @@ mod file;
 mod moving;
 mod postgres;
 mod talk;
+mod verify;
 mod view;
 
 use std::process::ExitCode;

@@ -8,6 +8,7 @@ mod moving;
 mod plan;
 mod shell;
 mod status;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -26,6 +27,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Plan(args) => plan::run(file, &args).await,
         Command::Apply(args) => apply::run(file, &args).await,
         Command::Status(args) => return status::run(file, &args).await,
+        Command::Verify(args) => return verify::run(file, &args).await,
         Command::Map(args) => map::run(file, &args).await,
         Command::Move(args) => moving::shards(file, &args).await,
         Command::Drain(args) => moving::drain(file, &args).await,

@@ -96,7 +96,7 @@ where
 }
 
 /// Compares clocks; the best of a few tries, as the first one is slow.
-async fn skew(connection: &mut PgConnection, node: &NodeName) -> Result<Skew, Failure> {
+pub(crate) async fn skew(connection: &mut PgConnection, node: &NodeName) -> Result<Skew, Failure> {
     let mut best: Option<Skew> = None;
     for _ in 0..3 {
         let (here, start) = (now_us(), Instant::now());

@@ -16,3 +16,4 @@ mod scale;
 mod shell;
 mod status;
 mod tls;
+mod verify;

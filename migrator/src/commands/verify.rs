@@ -1,0 +1,24 @@
+//! `shardid verify`: what could repeat or lose an id, and what mends it.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::cli;
+use crate::commands::{print, print_json};
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::verify::{Estate, verify};
+use crate::view::verify as view;
+
+pub(super) async fn run(file: Option<&Path>, args: &cli::VerifyAll) -> Result<ExitCode, Failure> {
+    let file = ClusterFile::load(file)?;
+    let mut estate = Estate::visit(&file).await;
+    let report = verify(&mut estate, args.data).await;
+    let nodes = file.postgres().count();
+    if args.json {
+        print_json(&view::json(&file, nodes, &report))?;
+    } else {
+        print(&view::text(nodes, &report))?;
+    }
+    Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

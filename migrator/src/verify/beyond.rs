@@ -1,0 +1,66 @@
+//! Ids in tables that are beyond the sequence they come from: it would give
+//! them out again.
+
+use sqlx::{AssertSqlSafe, Connection};
+
+use super::estate::IdColumn;
+use super::{Estate, Finding};
+use crate::failure::Failure;
+use crate::postgres::{failure, sql};
+
+pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
+    let mut findings = Vec::new();
+    for visit in estate.installed() {
+        for column in visit.columns.iter().filter(|column| !column.is_foreign()) {
+            let (Some(sequence), Some(query)) = (&column.sequence, &column.beyond) else {
+                continue;
+            };
+            let found = highest(&mut visit.connection, sequence, query)
+                .await
+                .map_err(|error| failure(&visit.node, &error))?;
+            findings.extend(
+                found.map(|id| Finding::on(&visit.node, problem(column, id), mend(sequence, id))),
+            );
+        }
+    }
+    Ok(findings)
+}
+
+/// The highest id beyond the sequence.
+///
+/// The rows are those of before the sequence is looked at (the snapshot is
+/// taken by the first statement), so ids that are given out meanwhile are not
+/// taken for ones that are beyond it. An index on the column finds that there
+/// are none at once.
+async fn highest(
+    connection: &mut sqlx::postgres::PgConnection,
+    sequence: &str,
+    query: &str,
+) -> Result<Option<i64>, sqlx::Error> {
+    let mut transaction = connection.begin_with(sql!("look/begin.sql")).await?;
+    sqlx::query(sql!("verify/limits.sql")).execute(&mut *transaction).await?;
+    let last: Option<i64> = sqlx::query_scalar(sql!("verify/last_id.sql"))
+        .bind(sequence)
+        .fetch_one(&mut *transaction)
+        .await?;
+    let Some(last) = last else {
+        transaction.rollback().await?;
+        return Ok(None);
+    };
+    // Made by the server, which quoted the names in it.
+    let found =
+        sqlx::query_scalar(AssertSqlSafe(query)).bind(last).fetch_one(&mut *transaction).await?;
+    transaction.rollback().await?;
+    Ok(found)
+}
+
+fn problem(column: &IdColumn, id: i64) -> String {
+    format!(
+        "column {} of {} has id {id}, beyond what shard {} has given out",
+        column.column, column.table, column.shard
+    )
+}
+
+fn mend(sequence: &str, id: i64) -> String {
+    format!("`SELECT setval('{}', {id});`", sequence.replace('\'', "''"))
+}

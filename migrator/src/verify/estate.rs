@@ -1,0 +1,127 @@
+//! The nodes of a cluster as they were found, and asking them more.
+
+use futures_util::future::join_all;
+use shardid_cluster::{CatalogTruth, NodeName};
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::{Connection, FromRow};
+
+use crate::failure::Failure;
+use crate::file::{Address, ClusterFile};
+use crate::postgres::look::{Seen, look};
+use crate::postgres::statistics::{Skew, skew};
+use crate::postgres::{connect, failure, sql};
+
+/// Everything that the checks look at.
+pub(crate) struct Estate<'f> {
+    pub(crate) file: &'f ClusterFile,
+    /// The nodes that answered.
+    pub(super) visits: Vec<Visit>,
+    /// The others, with what was in the way.
+    pub(super) unreachable: Vec<(NodeName, Failure)>,
+}
+
+/// A node that answered, with the connection to it.
+pub(super) struct Visit {
+    pub(super) node: NodeName,
+    pub(super) seen: Seen,
+    pub(super) skew: Skew,
+    pub(super) columns: Vec<IdColumn>,
+    pub(super) connection: PgConnection,
+}
+
+/// A column whose default takes ids; names are quoted where they need it.
+#[derive(Debug, FromRow)]
+pub(super) struct IdColumn {
+    pub(super) table: String,
+    pub(super) column: String,
+    /// The default that takes ids of the shard whose schema this is.
+    pub(super) own_default: String,
+    #[sqlx(rename = "type")]
+    pub(super) type_name: String,
+    /// The shard that the ids are of.
+    pub(super) shard: i32,
+    /// The shards that live in the table's schema.
+    pub(super) homes: Vec<i32>,
+    /// The sequence behind the ids; `None` where it is not on this node.
+    pub(super) sequence: Option<String>,
+    /// Roles that may insert, and may not take ids.
+    pub(super) barred: Vec<String>,
+    /// A query for the highest id of the shard above $1.
+    pub(super) beyond: Option<String>,
+    /// A query that counts, in a sample, ids that are not of the shard.
+    pub(super) foreign: Option<String>,
+}
+
+impl IdColumn {
+    /// Whether its table is in the schema of another shard.
+    pub(super) fn is_foreign(&self) -> bool {
+        !self.homes.is_empty() && !self.homes.contains(&self.shard)
+    }
+}
+
+impl<'f> Estate<'f> {
+    /// Visits all nodes at once.
+    pub(crate) async fn visit(file: &'f ClusterFile) -> Self {
+        let visits = join_all(file.postgres().map(|(node, address)| visit(file, node, address)));
+        let mut estate = Self { file, visits: Vec::new(), unreachable: Vec::new() };
+        for ((node, _), visit) in file.postgres().zip(visits.await) {
+            match visit {
+                Ok(visit) => estate.visits.push(visit),
+                Err(failure) => estate.unreachable.push((node.clone(), failure)),
+            }
+        }
+        estate
+    }
+
+    /// The catalogue, if its node answered and it has a map.
+    pub(super) fn catalog(&self) -> Option<&CatalogTruth> {
+        let seen = self.visits.iter().find_map(|visit| visit.seen.catalog.as_ref());
+        seen.filter(|catalog| catalog.map.version.0 > 0)
+    }
+
+    /// The nodes that have the extension.
+    pub(super) fn installed(&mut self) -> impl Iterator<Item = &mut Visit> {
+        self.visits.iter_mut().filter(|visit| visit.seen.truth.extension.installed.is_some())
+    }
+
+    /// Every column that takes ids, with its node.
+    pub(super) fn columns(&self) -> impl Iterator<Item = (&NodeName, &IdColumn)> {
+        self.visits
+            .iter()
+            .flat_map(|visit| visit.columns.iter().map(|column| (&visit.node, column)))
+    }
+}
+
+impl Visit {
+    /// The rows of a query, which cannot change anything.
+    pub(super) async fn rows<R>(&mut self, query: &'static str) -> Result<Vec<R>, Failure>
+    where
+        R: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        rows(&mut self.connection, query).await.map_err(|error| failure(&self.node, &error))
+    }
+}
+
+async fn visit(file: &ClusterFile, node: &NodeName, address: &Address) -> Result<Visit, Failure> {
+    let mut connection = connect(node, address, "verify").await?;
+    let skew = skew(&mut connection, node).await?;
+    let seen = look(&mut connection, &file.declared, node).await?;
+    let columns = match seen.truth.extension.installed {
+        Some(_) => rows(&mut connection, sql!("verify/columns.sql"))
+            .await
+            .map_err(|error| failure(node, &error))?,
+        None => Vec::new(),
+    };
+    Ok(Visit { node: node.clone(), seen, skew, columns, connection })
+}
+
+async fn rows<R>(connection: &mut PgConnection, query: &'static str) -> Result<Vec<R>, sqlx::Error>
+where
+    R: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+{
+    let mut transaction = connection.begin_with(sql!("look/begin.sql")).await?;
+    sqlx::query(sql!("look/limits.sql")).execute(&mut *transaction).await?;
+    let rows = sqlx::query_as(query).fetch_all(&mut *transaction).await;
+    transaction.rollback().await?;
+    rows
+}

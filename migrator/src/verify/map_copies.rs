@@ -1,0 +1,93 @@
+//! Copies of the map that are not what the catalogue says.
+
+use shardid_cluster::{CatalogTruth, NodeName, ShardSet};
+
+use super::estate::Visit;
+use super::{Estate, Finding};
+use crate::view::ranges;
+
+pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
+    let Some(catalog) = estate.catalog() else { return Vec::new() };
+    let mut findings = Vec::new();
+    for visit in &estate.visits {
+        let Some(problem) = version(catalog, visit) else {
+            findings.extend(places(estate, catalog, visit));
+            continue;
+        };
+        let newer = visit.seen.truth.member.as_ref().map(|member| member.map_version)
+            > Some(catalog.map.version);
+        let mend = match newer {
+            true => format!(
+                "{} seems to be restored from an older backup: restore a newer one",
+                estate.file.declared.catalog
+            ),
+            false => "`shardid apply`".to_owned(),
+        };
+        findings.push(Finding::on(&visit.node, problem, mend));
+    }
+    findings
+}
+
+/// What is wrong with the version of a copy.
+fn version(catalog: &CatalogTruth, visit: &Visit) -> Option<String> {
+    let right = catalog.map.version;
+    match &visit.seen.truth.member {
+        // Without the extension there is nothing to have a copy in.
+        None if visit.seen.truth.extension.installed.is_none() => None,
+        None => Some("has no copy of the map".to_owned()),
+        Some(member) if member.map_version != right => {
+            Some(format!("has map version {}, and the catalogue has {right}", member.map_version))
+        }
+        Some(_) => None,
+    }
+}
+
+/// Shards of which a copy of the right version says something else.
+fn places(estate: &Estate<'_>, catalog: &CatalogTruth, visit: &Visit) -> Vec<Finding> {
+    let truth = &visit.seen.truth;
+    let mut findings = Vec::new();
+    for (home, shards) in &truth.moved {
+        let right = NodeName::new(home).map(|home| catalog.map.on(&home)).unwrap_or_default();
+        for shard in shards.without(&right).without(&catalog.moving).iter() {
+            let Some(place) = catalog.map.node_of(shard).filter(|place| **place != visit.node)
+            else {
+                continue;
+            };
+            findings.push(Finding::on(
+                &visit.node,
+                format!("says that shard {shard} lives on {home}, and the map says {place}"),
+                format!(
+                    "`UPDATE shardid.shard SET node = '{place}' WHERE shard = {shard};` on {}",
+                    visit.node
+                ),
+            ));
+        }
+    }
+    let moved = truth.moved.values().fold(ShardSet::new(), |all, some| all.or(some));
+    let unknown = catalog
+        .map
+        .shards()
+        .without(&catalog.map.on(&visit.node))
+        .without(&truth.held())
+        .without(&moved)
+        .without(&truth.dropped)
+        .without(&catalog.moving);
+    if truth.member.is_some() && !unknown.is_empty() {
+        let problem = format!("does not know where these shards live: {}", ranges(&unknown));
+        findings.push(Finding::on(&visit.node, problem, "`shardid apply`"));
+    }
+    let strays = truth.open.without(&catalog.map.on(&visit.node)).without(&catalog.moving);
+    for shard in strays.iter() {
+        let open_at_home = estate.visits.iter().any(|other| {
+            catalog.map.node_of(shard) == Some(&other.node) && other.seen.truth.open.contains(shard)
+        });
+        if let Some(place) = catalog.map.node_of(shard).filter(|_| !open_at_home) {
+            findings.push(Finding::on(
+                &visit.node,
+                format!("shard {shard} is open here, and the map says that it lives on {place}"),
+                "restore the node or the catalogue that is from an older backup, then `shardid plan`",
+            ));
+        }
+    }
+    findings
+}
