@@ -352,3 +352,14 @@ fn a_layout_that_ends_within_a_year_is_found_once_for_all_nodes() {
     );
     assert!(found.ends_with("`SELECT name, ends_at FROM shardid.layouts;`"), "{found}");
 }
+
+#[test]
+fn a_shard_that_has_moved_leaves_nothing_to_find_before_and_after_its_old_copy_is_dropped() {
+    let cluster = photos();
+    cluster.run(&["move", "3", "--to", "pg1", "--yes"]).ok();
+    finds_nothing(&cluster);
+    cluster.nodes[0].psql("INSERT INTO shard_0003.photos (title) VALUES ('after')");
+    finds_nothing(&cluster);
+    cluster.run(&["retire", "1"]).ok();
+    finds_nothing(&cluster);
+}
