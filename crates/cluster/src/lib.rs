@@ -7,6 +7,7 @@
 //! - [`Declared`] is what should be, [`Truth`] is what is;
 //! - [`plan`] is the difference, or the reasons why there is no way from here to there;
 //! - [`spread`] gives a new cluster's shards to its nodes by weight;
+//! - [`ticket_plan`] is the same for tickets, [`change_effects`] how their servers come and go;
 //! - [`ShardMap`] says which shard lives on which node, [`ShardSet`] names many shards shortly.
 #![forbid(unsafe_code)]
 
@@ -20,18 +21,25 @@ mod refusal;
 mod set;
 mod shard;
 mod spread;
+mod tickets;
 mod truth;
 
 pub use declared::{Declared, DeclaredError, DeclaredNode, Engine};
 pub use map::{MapChange, MapVersion, ShardMap, changes};
 pub use moving::{Effect, MoveEvent, MoveKind, MoveState, NoSuchStep, effects, next_state};
-pub use names::{ClusterName, LayoutName, NameError, NodeName};
+pub use names::{ClusterName, LayoutName, NameError, NodeName, TicketName};
 pub use plan::{NodeChange, Note, Plan, Program, Step, plan};
 pub use rebalance::{BalanceBy, NodeLoad, PlannedMove, RebalanceError, rebalance};
 pub use refusal::Refusal;
 pub use set::{ShardSet, ShardSetError};
 pub use shard::{Shard, ShardCount, ShardError};
 pub use spread::{SpreadError, spread};
+pub use tickets::{
+    ChangeEffect, ChangeState, Class, DeclaredTicket, KnownServer, KnownTicket, MARGIN, NoRoom,
+    SERVERS_MAX, Seen, SeenAt, TicketChange, TicketNote, TicketPlan, TicketProblem, TicketServer,
+    TicketState, TicketStep, TicketTruth, change_effects, classes, first_floor, next_change_state,
+    problems, safe_floor, ticket_plan,
+};
 pub use truth::{
     CatalogCluster, CatalogNode, CatalogTruth, Extension, Identity, Membership, Migration,
     NodeTruth, Truth,

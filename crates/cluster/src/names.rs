@@ -1,4 +1,4 @@
-//! Names that were checked once: of clusters, nodes and layouts.
+//! Names that were checked once: of clusters, nodes, layouts and tickets.
 
 use std::fmt;
 
@@ -79,6 +79,10 @@ name! {
 name! {
     /// The name of a layout, built in or made with `create_layout`.
     LayoutName
+}
+name! {
+    /// The name of a ticket, the same on all servers that hand it out.
+    TicketName
 }
 
 #[cfg(test)]

@@ -1,0 +1,170 @@
+//! From N servers to M without a repeated number, cut and taken up anywhere.
+//!
+//! A floor is chosen above every number handed out so far, with room for those
+//! that are handed out meanwhile. Then, in this order and never another:
+//!
+//! 1. every old server gets a ceiling: it hands out nothing above the floor;
+//! 2. when *all* of them have it, every new server gets its new class, all of
+//!    whose numbers are above the floor;
+//! 3. servers that left forget the ticket.
+//!
+//! So numbers of old classes are at or below the floor and numbers of new ones
+//! above it, whatever is cut, repeated or late.
+
+use crate::names::{NodeName, TicketName};
+use crate::tickets::{Class, MARGIN, TicketState, classes};
+
+/// How far a change has come. Each state is written down before its effects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChangeState {
+    /// The floor is chosen; the old servers are being limited to it.
+    Planned,
+    /// All old servers are limited; the new ones are given their classes.
+    Limited,
+    /// All new servers have their classes; those that left are told to forget.
+    Stepped,
+    /// Nothing is left to do.
+    Done,
+}
+
+impl ChangeState {
+    /// Its name in the journal.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Planned => "planned",
+            Self::Limited => "limited",
+            Self::Stepped => "stepped",
+            Self::Done => "done",
+        }
+    }
+
+    /// The state with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Planned, Self::Limited, Self::Stepped, Self::Done]
+            .into_iter()
+            .find(|state| state.as_str() == name)
+    }
+}
+
+/// A change of a ticket's servers, as the journal has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TicketChange {
+    /// Its number in the journal.
+    pub id: i64,
+    /// The ticket.
+    pub ticket: TicketName,
+    /// The servers it had, in the order of their classes.
+    pub before: Vec<NodeName>,
+    /// The servers it is to have.
+    pub after: Vec<NodeName>,
+    /// Old servers whose owner says that they are gone for good: they are not
+    /// asked, and the floor is above all that they can have handed out.
+    pub gone: Vec<NodeName>,
+    /// Old numbers are at or below it, new ones above.
+    pub floor: u64,
+    /// How far it has come.
+    pub state: ChangeState,
+}
+
+/// One thing to do on one server. Each may be done twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChangeEffect {
+    /// Hand out nothing at or above the ceiling.
+    Limit {
+        /// The server.
+        node: NodeName,
+        /// The first number that must not be handed out.
+        ceiling: u64,
+    },
+    /// Hand out this class, above the floor, instead of the one before.
+    Restep {
+        /// The server.
+        node: NodeName,
+        /// The new class.
+        class: Class,
+        /// All its numbers are above it.
+        floor: u64,
+    },
+    /// Begin to hand out this class, above the floor.
+    Create {
+        /// The server.
+        node: NodeName,
+        /// Its class.
+        class: Class,
+        /// All its numbers are above it.
+        floor: u64,
+    },
+    /// Forget the ticket.
+    Drop {
+        /// The server.
+        node: NodeName,
+    },
+}
+
+/// There are not enough numbers left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the numbers end at {max}, and the new servers would have to begin above {floor}")]
+pub struct NoRoom {
+    /// The largest number there can be.
+    pub max: u64,
+    /// Where the new numbers would have to begin.
+    pub floor: u64,
+}
+
+/// The floor for a change of servers that look like this; `above` is a number
+/// that the caller knows to have been handed out.
+pub fn first_floor<'a>(
+    states: impl IntoIterator<Item = &'a TicketState>,
+    above: u64,
+) -> Result<u64, NoRoom> {
+    let (mut highest, mut max) = (above, u64::MAX);
+    for state in states {
+        highest = highest.max(state.last).max(state.floor);
+        max = max.min(state.max);
+    }
+    let floor = highest.saturating_add(MARGIN);
+    // The last class must fit a number above it as well.
+    match floor.saturating_add(MARGIN) < max {
+        true => Ok(floor),
+        false => Err(NoRoom { max, floor }),
+    }
+}
+
+/// What is to be done in the state that a change is in. The next state may be
+/// written down when all of it is done.
+pub fn change_effects(change: &TicketChange) -> Vec<ChangeEffect> {
+    let asked = |node: &&NodeName| !change.gone.contains(node);
+    let floor = change.floor;
+    match change.state {
+        ChangeState::Planned => (change.before.iter().filter(asked))
+            .map(|node| ChangeEffect::Limit { node: node.clone(), ceiling: floor + 1 })
+            .collect(),
+        ChangeState::Limited => classes(&change.after)
+            .map(|(node, class)| {
+                let node = node.clone();
+                match change.before.contains(&node) {
+                    true => ChangeEffect::Restep { node, class, floor },
+                    false => ChangeEffect::Create { node, class, floor },
+                }
+            })
+            .collect(),
+        ChangeState::Stepped => (change.before.iter().filter(asked))
+            .filter(|node| !change.after.contains(node))
+            .map(|node| ChangeEffect::Drop { node: node.clone() })
+            .collect(),
+        ChangeState::Done => Vec::new(),
+    }
+}
+
+/// The state after all effects of this one; `None` at the end.
+pub fn next_change_state(state: ChangeState) -> Option<ChangeState> {
+    match state {
+        ChangeState::Planned => Some(ChangeState::Limited),
+        ChangeState::Limited => Some(ChangeState::Stepped),
+        ChangeState::Stepped => Some(ChangeState::Done),
+        ChangeState::Done => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

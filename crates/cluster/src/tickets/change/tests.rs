@@ -1,0 +1,173 @@
+//! Changes of servers, played through on counters that behave as the servers do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A server that hands out one ticket, with the rules of the SQL.
+#[derive(Debug, Clone)]
+struct Counter {
+    class: Class,
+    last: u64,
+    floor: u64,
+    ceiling: Option<u64>,
+}
+
+impl Counter {
+    fn new(class: Class, floor: u64) -> Self {
+        Self { class, last: floor, floor, ceiling: None }
+    }
+
+    fn take(&mut self) -> Option<u64> {
+        let next = (self.last + 1..).find(|n| self.class.contains(*n))?;
+        if self.ceiling.is_some_and(|ceiling| next >= ceiling) {
+            return None;
+        }
+        self.last = next;
+        Some(next)
+    }
+
+    fn state(&self) -> TicketState {
+        let Self { class, last, floor, ceiling } = *self;
+        TicketState { class, last, floor, ceiling, max: u64::MAX }
+    }
+}
+
+type Servers = BTreeMap<NodeName, Counter>;
+
+/// Does one effect as the SQL would, or says that the number is past the ceiling.
+fn act(servers: &mut Servers, effect: &ChangeEffect) -> Result<(), u64> {
+    match effect {
+        ChangeEffect::Limit { node, ceiling } => {
+            let counter = servers.get_mut(node).expect("an old server is there");
+            if counter.last >= *ceiling {
+                return Err(counter.last);
+            }
+            counter.ceiling = Some(*ceiling);
+        }
+        ChangeEffect::Restep { node, class, floor } => {
+            let counter = servers.get_mut(node).expect("an old server is there");
+            if (counter.class, counter.floor) != (*class, *floor) {
+                assert!(counter.last <= *floor, "a number above the floor was handed out");
+                *counter = Counter::new(*class, *floor);
+            }
+        }
+        ChangeEffect::Create { node, class, floor } => {
+            servers.entry(node.clone()).or_insert_with(|| Counter::new(*class, *floor));
+        }
+        ChangeEffect::Drop { node } => drop(servers.remove(node)),
+    }
+    Ok(())
+}
+
+fn node(number: usize) -> NodeName {
+    NodeName::new(&format!("n{number}")).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Clients take numbers between any two effects; the program is cut and
+    /// begins a state again at random, with all its effects once more.
+    #[test]
+    fn no_number_is_handed_out_twice_while_servers_come_and_go(
+        sizes in prop::collection::vec(prop::collection::btree_set(0_usize..6, 1..5), 2..6),
+        haste in prop::collection::vec(0_usize..60, 200),
+        cuts in prop::collection::vec(0_u8..4, 200),
+        passed in prop::collection::vec(any::<bool>(), 6),
+    ) {
+        let mut taken = BTreeSet::new();
+        let mut haste = haste.into_iter().cycle();
+        let mut cuts = cuts.into_iter().cycle();
+        let mut clients = |servers: &mut Servers| {
+            for counter in servers.values_mut() {
+                for _ in 0..haste.next().unwrap() {
+                    if let Some(number) = counter.take() {
+                        assert!(taken.insert(number), "{number} was handed out twice");
+                    }
+                }
+            }
+        };
+        let lists: Vec<Vec<NodeName>> =
+            sizes.iter().map(|set| set.iter().map(|n| node(*n)).collect()).collect();
+        let mut servers: Servers =
+            classes(&lists[0]).map(|(n, class)| (n.clone(), Counter::new(class, 0))).collect();
+        for ((before, after), passed) in lists.iter().zip(&lists[1..]).zip(passed) {
+            clients(&mut servers);
+            let states: Vec<_> = servers.values().map(Counter::state).collect();
+            let mut floor = first_floor(&states, 0).unwrap();
+            if passed {
+                // As if clients had been quicker than the margin allows for.
+                floor = states.iter().map(|state| state.last).min().unwrap();
+            }
+            let mut change = TicketChange {
+                id: 1, ticket: TicketName::new("t").unwrap(), before: before.clone(),
+                after: after.clone(), gone: Vec::new(), floor, state: ChangeState::Planned,
+            };
+            while let Some(next) = next_change_state(change.state) {
+                let mut whole = true;
+                for effect in change_effects(&change) {
+                    clients(&mut servers);
+                    if let Err(last) = act(&mut servers, &effect) {
+                        change.floor = change.floor.max(last) + MARGIN;
+                        whole = false;
+                        break;
+                    }
+                    if cuts.next() == Some(0) {
+                        whole = false;
+                        break;
+                    }
+                }
+                if whole {
+                    change.state = next;
+                }
+            }
+            let now: Vec<_> = servers.iter().map(|(n, c)| (n.clone(), c.class)).collect();
+            let mut wanted: Vec<_> = classes(after).map(|(n, c)| (n.clone(), c)).collect();
+            wanted.sort();
+            prop_assert_eq!(now, wanted);
+            prop_assert!(servers.values().all(|counter| counter.ceiling.is_none()));
+        }
+    }
+}
+
+#[test]
+fn a_floor_is_above_everything_that_is_known_and_never_wraps() {
+    let counter = |last, max| TicketState {
+        class: Class { server: 1, servers: 1 },
+        last,
+        floor: 0,
+        ceiling: None,
+        max,
+    };
+    assert_eq!(first_floor(&[counter(7, u64::MAX), counter(900, u64::MAX)], 0), Ok(900 + MARGIN));
+    assert_eq!(first_floor(&[counter(7, u64::MAX)], 5_000), Ok(5_000 + MARGIN));
+    let max = u64::from(u32::MAX);
+    assert!(first_floor(&[counter(max - 3 * MARGIN, max)], 0).is_ok());
+    assert_eq!(first_floor(&[counter(max - MARGIN, max)], 0), Err(NoRoom { max, floor: max }));
+    assert!(first_floor(&[counter(u64::MAX - 1, u64::MAX)], 0).is_err());
+}
+
+#[test]
+fn a_server_that_is_gone_is_not_asked() {
+    let change = |state| TicketChange {
+        id: 1,
+        ticket: TicketName::new("t").unwrap(),
+        before: vec![node(1), node(2)],
+        after: vec![node(1)],
+        gone: vec![node(2)],
+        floor: 10,
+        state,
+    };
+    for state in [ChangeState::Planned, ChangeState::Limited, ChangeState::Stepped] {
+        for effect in change_effects(&change(state)) {
+            let (ChangeEffect::Limit { node: asked, .. }
+            | ChangeEffect::Restep { node: asked, .. }
+            | ChangeEffect::Create { node: asked, .. }
+            | ChangeEffect::Drop { node: asked }) = effect;
+            assert_eq!(asked, node(1), "in {}", state.as_str());
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Tickets: numbers from a counter that several servers share by offset and step.
+//!
+//! N servers hand out one ticket: number k of them has the numbers that leave
+//! the rest k when divided by N (N itself leaves 0). No server ever asks
+//! another. What is left to do, and is done here as values in, values out:
+//!
+//! - [`change`] grows or shrinks the set of servers without a repeated number;
+//! - [`rebase`] says how far a server must jump that has forgotten numbers;
+//! - [`plan`] is the difference between what should be and what is.
+
+mod change;
+mod plan;
+mod rebase;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+pub use change::{
+    ChangeEffect, ChangeState, NoRoom, TicketChange, change_effects, first_floor, next_change_state,
+};
+pub use plan::{TicketNote, TicketPlan, TicketProblem, TicketStep, problems, ticket_plan};
+pub use rebase::{MARGIN, Seen, SeenAt, safe_floor};
+
+use crate::names::{NodeName, TicketName};
+
+/// The most servers that one ticket may have: each one more makes its numbers
+/// sparser.
+pub const SERVERS_MAX: usize = 1000;
+
+/// Which numbers a server hands out: those that leave `server` modulo `servers`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Class {
+    /// 1 … servers.
+    pub server: u32,
+    /// How many servers there are; also the step from number to number.
+    pub servers: u32,
+}
+
+impl Class {
+    /// Whether a number is one of these.
+    pub fn contains(self, number: u64) -> bool {
+        number % u64::from(self.servers) == u64::from(self.server % self.servers)
+    }
+}
+
+impl fmt::Display for Class {
+    /// `2 of 3`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.server, self.servers)
+    }
+}
+
+/// The class of each server of a ticket, in their order.
+pub fn classes(servers: &[NodeName]) -> impl Iterator<Item = (&NodeName, Class)> {
+    let count = u32::try_from(servers.len()).expect("checked when it was declared");
+    servers.iter().zip(1..).map(move |(node, server)| (node, Class { server, servers: count }))
+}
+
+/// A ticket of the cluster file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredTicket {
+    /// Its name.
+    pub name: TicketName,
+    /// The servers that hand it out, in the order of their classes.
+    pub servers: Vec<NodeName>,
+}
+
+/// A ticket as one server has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TicketState {
+    /// The numbers it hands out.
+    pub class: Class,
+    /// The last number it handed out; the floor where there was none yet.
+    pub last: u64,
+    /// Every number of this class is above it.
+    pub floor: u64,
+    /// No number at or above it is handed out: the set of servers is being changed.
+    pub ceiling: Option<u64>,
+    /// The largest number there can be.
+    pub max: u64,
+}
+
+/// What one ticket server said.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TicketServer {
+    /// Which server it is: another one, or one from a backup, says something else.
+    pub identity: String,
+    /// What was last left there to know it again by.
+    pub mark: Option<String>,
+    /// The last of our migrations that was run there; `None` where the tickets
+    /// come with something else (PostgreSQL's extension).
+    pub migration: Option<i32>,
+    /// Its tickets.
+    pub tickets: BTreeMap<TicketName, TicketState>,
+}
+
+/// A ticket server as the catalogue knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KnownServer {
+    /// Which server it was.
+    pub identity: String,
+    /// What was left there to know it again by, and what was about to be.
+    pub marks: Vec<String>,
+}
+
+/// A ticket as the catalogue knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KnownTicket {
+    /// Its servers in the order of their classes, each with what was seen there.
+    pub servers: Vec<(NodeName, Seen)>,
+}
+
+impl KnownTicket {
+    /// The servers, in the order of their classes.
+    pub fn nodes(&self) -> Vec<NodeName> {
+        self.servers.iter().map(|(node, _)| node.clone()).collect()
+    }
+}
+
+/// Everything that was seen about tickets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TicketTruth {
+    /// The last migration of a catalogue on MySQL; `None` where it is on
+    /// PostgreSQL, which the plan of the shards brings up to date.
+    pub catalog_migration: Option<i32>,
+    /// The servers that the catalogue knows.
+    pub known_servers: BTreeMap<NodeName, KnownServer>,
+    /// The tickets that the catalogue knows.
+    pub known: BTreeMap<TicketName, KnownTicket>,
+    /// Changes of servers that are standing.
+    pub changes: Vec<TicketChange>,
+    /// What the servers said.
+    pub servers: BTreeMap<NodeName, TicketServer>,
+}
+
+impl TicketTruth {
+    /// A ticket as a server has it.
+    pub fn state(&self, node: &NodeName, ticket: &TicketName) -> Option<&TicketState> {
+        self.servers.get(node)?.tickets.get(ticket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_servers_have_odd_and_even_numbers_and_three_have_thirds() {
+        let of = |server, servers| {
+            let class = Class { server, servers };
+            (1..=9).filter(|n| class.contains(*n)).collect::<Vec<u64>>()
+        };
+        assert_eq!(of(1, 2), [1, 3, 5, 7, 9]);
+        assert_eq!(of(2, 2), [2, 4, 6, 8]);
+        assert_eq!(of(1, 3), [1, 4, 7]);
+        assert_eq!(of(2, 3), [2, 5, 8]);
+        assert_eq!(of(3, 3), [3, 6, 9]);
+        assert_eq!(of(1, 1), (1..=9).collect::<Vec<u64>>());
+    }
+}

@@ -1,0 +1,438 @@
+//! What of the tickets is not as it should be, and the steps that make it so.
+
+use std::collections::BTreeMap;
+
+use crate::names::{NodeName, TicketName};
+use crate::tickets::{Class, DeclaredTicket, Seen, TicketTruth, classes, safe_floor};
+
+/// One change. Each may be cut at any instant and made again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TicketStep {
+    /// Makes the schema on a MySQL server, or brings it up to date.
+    Install {
+        /// The server.
+        node: NodeName,
+        /// The last migration that was run; 0 where there is none of it yet.
+        from: i32,
+        /// The last migration there is.
+        to: i32,
+    },
+    /// Makes the tables of a catalogue on MySQL, or brings them up to date.
+    MigrateCatalog {
+        /// The last migration that was run.
+        from: i32,
+        /// The last migration there is.
+        to: i32,
+    },
+    /// Writes a ticket and its servers into the catalogue.
+    Write {
+        /// The ticket.
+        ticket: TicketName,
+        /// Its servers, in the order of their classes.
+        servers: Vec<NodeName>,
+    },
+    /// Makes a ticket on a server.
+    Create {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+        /// The numbers it hands out there.
+        class: Class,
+        /// All of them are above it.
+        floor: u64,
+    },
+    /// Lets a server that has forgotten numbers go on above them.
+    Raise {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+        /// The last number it remembers.
+        from: u64,
+        /// All further numbers are above it.
+        floor: u64,
+    },
+    /// Gives all servers of a ticket their own classes again, above all numbers.
+    Realign {
+        /// The ticket.
+        ticket: TicketName,
+        /// The servers that hand it out now.
+        before: Vec<NodeName>,
+        /// Those that are to, in the order of their classes.
+        after: Vec<NodeName>,
+        /// A number above all that they can have handed out and forgotten.
+        above: u64,
+    },
+    /// Goes on with a change of servers that is standing.
+    Resume {
+        /// The ticket.
+        ticket: TicketName,
+    },
+    /// Writes down which server a node is, and leaves a mark there to know it by.
+    Know {
+        /// The server.
+        node: NodeName,
+    },
+}
+
+/// Something to know that stops nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TicketNote {
+    /// The file names a server that does not serve the ticket yet.
+    #[error(
+        "ticket {ticket} is not handed out by {node} yet: `shardid tickets add-server {ticket} {node}`"
+    )]
+    ToAdd {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+    },
+    /// A server of the ticket is not in the file any more.
+    #[error(
+        "ticket {ticket} is still handed out by {node}: `shardid tickets remove-server {ticket} {node}`, or name it in [tickets.{ticket}]"
+    )]
+    ToRemove {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+    },
+    /// The file names the same servers in another order.
+    #[error(
+        "ticket {ticket} has its servers in the order {servers}; the order in the cluster file changes nothing"
+    )]
+    Order {
+        /// The ticket.
+        ticket: TicketName,
+        /// The servers, as they are.
+        servers: String,
+    },
+    /// A ticket that the file does not name.
+    #[error("ticket {0} is not in the cluster file; it is left alone")]
+    Undeclared(TicketName),
+    /// A MySQL server that hands out no ticket.
+    #[error(
+        "node {0} is a MySQL server and serves no ticket; it gets the functions for ids and tickets, and no shard of the map"
+    )]
+    Functions(NodeName),
+}
+
+/// What is to be done about tickets, in this order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TicketPlan {
+    /// The changes.
+    pub steps: Vec<TicketStep>,
+    /// What else there is to know.
+    pub notes: Vec<TicketNote>,
+}
+
+/// Something on a server that could repeat a number.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TicketProblem {
+    /// The server hands out other numbers than it should.
+    #[error("ticket {ticket} on {node} hands out class {found} and not {wanted}")]
+    WrongClass {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+        /// What it hands out.
+        found: Class,
+        /// What the catalogue says.
+        wanted: Class,
+    },
+    /// The server has handed out numbers that it does not remember.
+    #[error("ticket {ticket} on {node} stands at {last}, although {high_water} was handed out")]
+    Behind {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+        /// What it remembers.
+        last: u64,
+        /// What was seen.
+        high_water: u64,
+    },
+    /// The server was restored from a backup.
+    #[error(
+        "node {0} was restored from a backup: it does not carry the mark that was last left there"
+    )]
+    OldMark(NodeName),
+    /// Another server answers.
+    #[error("node {0} is another server than before, or a restored one")]
+    OtherServer(NodeName),
+    /// Two nodes are one server, or one is a copy of the other.
+    #[error("nodes {0} and {1} are one server, or one is a copy of the other")]
+    SameServer(NodeName, NodeName),
+    /// The ticket is gone from the server.
+    #[error("ticket {ticket} is not on {node}, which should hand it out")]
+    Missing {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+    },
+    /// A server hands out a ticket that it should not.
+    #[error("ticket {ticket} is on {node}, which is none of its servers")]
+    Stray {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+    },
+    /// A ceiling that no change accounts for.
+    #[error(
+        "ticket {ticket} on {node} ends before {ceiling}, although its servers are not being changed"
+    )]
+    Ceiling {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+        /// The ceiling.
+        ceiling: u64,
+    },
+    /// A change that was cut.
+    #[error("a change of the servers of ticket {0} is standing")]
+    Standing(TicketName),
+}
+
+impl TicketProblem {
+    /// The command that mends it.
+    pub fn mend(&self) -> String {
+        match self {
+            Self::WrongClass { .. }
+            | Self::Behind { .. }
+            | Self::OldMark(_)
+            | Self::OtherServer(_)
+            | Self::Missing { .. }
+            | Self::Ceiling { .. } => "shardid apply".to_owned(),
+            Self::SameServer(_, second) => format!(
+                "stop one of them, give node {second} a server of its own, then `shardid apply`"
+            ),
+            Self::Stray { ticket, node } => format!(
+                "`shardid tickets add-server {ticket} {node}`, or drop it there: CALL shardid.drop_ticket('{ticket}')"
+            ),
+            Self::Standing(ticket) => format!("shardid tickets resume {ticket}"),
+        }
+    }
+
+    /// Whether servers of this ticket may hand out each other's numbers.
+    fn is_overlap(&self, of: &TicketName) -> bool {
+        matches!(self, Self::WrongClass { ticket, .. } | Self::Ceiling { ticket, .. } if ticket == of)
+    }
+
+    /// The server it is on, unless it is between servers.
+    pub fn node(&self) -> Option<&NodeName> {
+        match self {
+            Self::WrongClass { node, .. }
+            | Self::Behind { node, .. }
+            | Self::OldMark(node)
+            | Self::OtherServer(node)
+            | Self::Missing { node, .. }
+            | Self::Stray { node, .. }
+            | Self::Ceiling { node, .. } => Some(node),
+            Self::SameServer(..) | Self::Standing(_) => None,
+        }
+    }
+}
+
+/// Everything that could repeat a number, of the servers that answered.
+pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
+    let mut found = Vec::new();
+    let mut by_identity: BTreeMap<&str, &NodeName> = BTreeMap::new();
+    for (node, server) in &truth.servers {
+        if let Some(first) = by_identity.insert(&server.identity, node) {
+            found.push(TicketProblem::SameServer(first.clone(), node.clone()));
+        }
+        match truth.known_servers.get(node) {
+            Some(known) if known.identity != server.identity => {
+                found.push(TicketProblem::OtherServer(node.clone()));
+            }
+            Some(known) if !server.mark.as_ref().is_some_and(|m| known.marks.contains(m)) => {
+                found.push(TicketProblem::OldMark(node.clone()));
+            }
+            _ => {}
+        }
+    }
+    let changing: Vec<&TicketName> = truth.changes.iter().map(|change| &change.ticket).collect();
+    for (ticket, known) in &truth.known {
+        // Between two sets of servers nothing is where it will be.
+        if changing.contains(&ticket) {
+            found.push(TicketProblem::Standing(ticket.clone()));
+            continue;
+        }
+        let nodes = known.nodes();
+        for ((node, wanted), (_, seen)) in classes(&nodes).zip(&known.servers) {
+            if !truth.servers.contains_key(node) {
+                continue;
+            }
+            let (ticket, node) = (ticket.clone(), node.clone());
+            let Some(state) = truth.state(&node, &ticket) else {
+                found.push(TicketProblem::Missing { ticket, node });
+                continue;
+            };
+            if state.class != wanted {
+                let found_class = state.class;
+                found.push(TicketProblem::WrongClass {
+                    ticket: ticket.clone(),
+                    node: node.clone(),
+                    found: found_class,
+                    wanted,
+                });
+            }
+            if let Some(ceiling) = state.ceiling {
+                let (ticket, node) = (ticket.clone(), node.clone());
+                found.push(TicketProblem::Ceiling { ticket, node, ceiling });
+            }
+            if state.last < seen.high_water() {
+                let (last, high_water) = (state.last, seen.high_water());
+                found.push(TicketProblem::Behind { ticket, node, last, high_water });
+            }
+        }
+    }
+    for (node, server) in &truth.servers {
+        for ticket in server.tickets.keys() {
+            let Some(known) = truth.known.get(ticket) else { continue };
+            if !changing.contains(&ticket) && !known.nodes().contains(node) {
+                let (ticket, node) = (ticket.clone(), node.clone());
+                found.push(TicketProblem::Stray { ticket, node });
+            }
+        }
+    }
+    found
+}
+
+/// Finds the steps from what is to what should be.
+///
+/// `latest` is the last migration of the schema on MySQL, `latest_catalog` that
+/// of a catalogue there; a server in `restored` has forgotten numbers, whatever
+/// it says itself. No step adds or removes a server of a ticket.
+pub fn ticket_plan(
+    declared: &[DeclaredTicket],
+    truth: &TicketTruth,
+    restored: &[NodeName],
+    (latest, latest_catalog): (i32, i32),
+    now_us: i64,
+) -> TicketPlan {
+    let mut plan = TicketPlan::default();
+    for (node, server) in &truth.servers {
+        if let Some(from) = server.migration.filter(|from| *from < latest) {
+            plan.steps.push(TicketStep::Install { node: node.clone(), from, to: latest });
+        }
+    }
+    if let Some(from) = truth.catalog_migration.filter(|from| *from < latest_catalog) {
+        plan.steps.push(TicketStep::MigrateCatalog { from, to: latest_catalog });
+    }
+    let problems = problems(truth);
+    let forgot = |node: &NodeName| {
+        restored.contains(node)
+            || problems.contains(&TicketProblem::OldMark(node.clone()))
+            || problems.contains(&TicketProblem::OtherServer(node.clone()))
+    };
+    for ticket in declared {
+        match truth.known.get(&ticket.name) {
+            None => begin(ticket, truth, &mut plan),
+            Some(_) => notes(ticket, truth, &mut plan),
+        }
+    }
+    for (ticket, known) in &truth.known {
+        if !declared.iter().any(|declared| declared.name == *ticket) {
+            plan.notes.push(TicketNote::Undeclared(ticket.clone()));
+        }
+        if truth.changes.iter().any(|change| change.ticket == *ticket) {
+            plan.steps.push(TicketStep::Resume { ticket: ticket.clone() });
+            continue;
+        }
+        let floor = |node: &NodeName, seen: &Seen, last: u64| {
+            let others = known.servers.iter().filter(|(other, _)| other != node);
+            let reached = others.flat_map(|(other, seen)| {
+                let last = truth.state(other, ticket).map_or(0, |state| state.last);
+                [last, seen.high_water()]
+            });
+            safe_floor(last, seen, reached, now_us)
+        };
+        let nodes = known.nodes();
+        let mut steps = Vec::new();
+        let mut above = 0;
+        for ((node, class), (_, seen)) in classes(&nodes).zip(&known.servers) {
+            let (ticket, node) = (ticket.clone(), node.clone());
+            match truth.state(&node, &ticket) {
+                // Nothing was ever seen of it: an earlier apply was cut here.
+                None if seen.last.is_none() => {
+                    steps.push(TicketStep::Create { ticket, node, class, floor: 0 });
+                }
+                None => {
+                    let floor = floor(&node, seen, 0);
+                    above = above.max(floor);
+                    steps.push(TicketStep::Create { ticket, node, class, floor });
+                }
+                Some(state) if forgot(&node) || state.last < seen.high_water() => {
+                    let floor = floor(&node, seen, state.last);
+                    above = above.max(floor);
+                    steps.push(TicketStep::Raise { ticket, node, from: state.last, floor });
+                }
+                Some(_) => {}
+            }
+        }
+        // Where classes overlap, nobody may go on before everybody is above.
+        match problems.iter().any(|problem| problem.is_overlap(ticket)) {
+            true => plan.steps.push(TicketStep::Realign {
+                ticket: ticket.clone(),
+                before: having(ticket, &nodes, truth),
+                after: nodes,
+                above,
+            }),
+            false => plan.steps.append(&mut steps),
+        }
+    }
+    for node in truth.servers.keys() {
+        if !truth.known_servers.contains_key(node) || forgot(node) {
+            plan.steps.push(TicketStep::Know { node: node.clone() });
+        }
+    }
+    plan
+}
+
+/// A ticket that nobody knows yet: first it is written down, then made. What
+/// is on a server already is somebody's earlier ticket, and is gone on above.
+fn begin(ticket: &DeclaredTicket, truth: &TicketTruth, plan: &mut TicketPlan) {
+    let (name, servers) = (&ticket.name, &ticket.servers);
+    plan.steps.push(TicketStep::Write { ticket: name.clone(), servers: servers.clone() });
+    let before = having(name, servers, truth);
+    if !before.is_empty() {
+        let (ticket, after) = (name.clone(), servers.clone());
+        plan.steps.push(TicketStep::Realign { ticket, before, after, above: 0 });
+        return;
+    }
+    for (node, class) in classes(servers) {
+        let (ticket, node) = (name.clone(), node.clone());
+        plan.steps.push(TicketStep::Create { ticket, node, class, floor: 0 });
+    }
+}
+
+/// Those of some servers that have a ticket.
+fn having(ticket: &TicketName, nodes: &[NodeName], truth: &TicketTruth) -> Vec<NodeName> {
+    nodes.iter().filter(|node| truth.state(node, ticket).is_some()).cloned().collect()
+}
+
+fn notes(ticket: &DeclaredTicket, truth: &TicketTruth, plan: &mut TicketPlan) {
+    let is = truth.known[&ticket.name].nodes();
+    let name = || ticket.name.clone();
+    let before = plan.notes.len();
+    for node in ticket.servers.iter().filter(|node| !is.contains(node)) {
+        plan.notes.push(TicketNote::ToAdd { ticket: name(), node: node.clone() });
+    }
+    for node in is.iter().filter(|node| !ticket.servers.contains(node)) {
+        plan.notes.push(TicketNote::ToRemove { ticket: name(), node: node.clone() });
+    }
+    if plan.notes.len() == before && is != ticket.servers {
+        let servers: Vec<&str> = is.iter().map(NodeName::as_str).collect();
+        plan.notes.push(TicketNote::Order { ticket: name(), servers: servers.join(", ") });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+//! Plans for tickets, from nothing to servers that have forgotten numbers.
+
+use super::*;
+use crate::tickets::{KnownServer, KnownTicket, MARGIN, SeenAt, TicketServer, TicketState};
+
+const NOW: i64 = 1_000_000;
+
+fn node(name: &str) -> NodeName {
+    NodeName::new(name).unwrap()
+}
+
+fn ticket() -> TicketName {
+    TicketName::new("orders").unwrap()
+}
+
+fn declared(servers: &[&str]) -> Vec<DeclaredTicket> {
+    vec![DeclaredTicket { name: ticket(), servers: servers.iter().map(|n| node(n)).collect() }]
+}
+
+/// Servers that stand as they should, at these numbers.
+fn standing(servers: &[(&str, u64)]) -> TicketTruth {
+    let mut truth = TicketTruth::default();
+    let nodes: Vec<NodeName> = servers.iter().map(|(name, _)| node(name)).collect();
+    let mut known = KnownTicket::default();
+    for ((name, class), (_, last)) in classes(&nodes).zip(servers) {
+        let state = TicketState { class, last: *last, floor: 0, ceiling: None, max: u64::MAX };
+        let server = TicketServer {
+            identity: format!("id of {name}"),
+            mark: Some("m".into()),
+            migration: Some(3),
+            tickets: [(ticket(), state)].into(),
+        };
+        truth.servers.insert(name.clone(), server);
+        let knows = KnownServer { identity: format!("id of {name}"), marks: vec!["m".into()] };
+        truth.known_servers.insert(name.clone(), knows);
+        known
+            .servers
+            .push((name.clone(), Seen::default().then(SeenAt { number: *last, at_us: NOW })));
+    }
+    truth.known.insert(ticket(), known);
+    truth
+}
+
+fn plan_of(declared: &[DeclaredTicket], truth: &TicketTruth) -> TicketPlan {
+    ticket_plan(declared, truth, &[], (3, 1), NOW)
+}
+
+fn state<'a>(truth: &'a mut TicketTruth, name: &str) -> &'a mut TicketState {
+    truth.servers.get_mut(&node(name)).unwrap().tickets.get_mut(&ticket()).unwrap()
+}
+
+#[test]
+fn two_empty_servers_are_installed_then_written_down_then_given_odd_and_even() {
+    let mut truth = TicketTruth { catalog_migration: Some(0), ..TicketTruth::default() };
+    for name in ["a", "b"] {
+        let identity = format!("id of {name}");
+        let server = TicketServer { identity, migration: Some(0), ..TicketServer::default() };
+        truth.servers.insert(node(name), server);
+    }
+    let class = |server| Class { server, servers: 2 };
+    let create = |name, server| TicketStep::Create {
+        ticket: ticket(),
+        node: node(name),
+        class: class(server),
+        floor: 0,
+    };
+    let steps = plan_of(&declared(&["b", "a"]), &truth).steps;
+    assert_eq!(
+        steps,
+        [
+            TicketStep::Install { node: node("a"), from: 0, to: 3 },
+            TicketStep::Install { node: node("b"), from: 0, to: 3 },
+            TicketStep::MigrateCatalog { from: 0, to: 1 },
+            TicketStep::Write { ticket: ticket(), servers: vec![node("b"), node("a")] },
+            create("b", 1),
+            create("a", 2),
+            TicketStep::Know { node: node("a") },
+            TicketStep::Know { node: node("b") },
+        ]
+    );
+}
+
+#[test]
+fn what_stands_as_it_should_needs_nothing() {
+    let truth = standing(&[("a", 7), ("b", 8)]);
+    assert_eq!(plan_of(&declared(&["a", "b"]), &truth), TicketPlan::default());
+    assert_eq!(problems(&truth), []);
+}
+
+#[test]
+fn no_plan_adds_or_removes_a_server_but_each_names_the_command() {
+    let truth = standing(&[("a", 7), ("b", 8)]);
+    let plan = plan_of(&declared(&["b", "c"]), &truth);
+    assert_eq!(plan.steps, []);
+    let notes: Vec<String> = plan.notes.iter().map(ToString::to_string).collect();
+    assert!(notes[0].contains("shardid tickets add-server orders c"), "{notes:?}");
+    assert!(notes[1].contains("shardid tickets remove-server orders a"), "{notes:?}");
+    let plan = plan_of(&declared(&["b", "a"]), &truth);
+    assert_eq!(plan.notes, [TicketNote::Order { ticket: ticket(), servers: "a, b".into() }]);
+    assert_eq!(plan_of(&[], &truth).notes, [TicketNote::Undeclared(ticket())]);
+}
+
+#[test]
+fn a_server_with_an_old_mark_goes_on_above_all_and_is_known_again() {
+    let mut truth = standing(&[("a", 7_001), ("b", 8_000)]);
+    state(&mut truth, "a").last = 1_001;
+    truth.servers.get_mut(&node("a")).unwrap().mark = Some("old".into());
+    let found = problems(&truth);
+    assert_eq!(found[0], TicketProblem::OldMark(node("a")));
+    assert!(matches!(found[1], TicketProblem::Behind { last: 1_001, high_water: 7_001, .. }));
+    let raise =
+        TicketStep::Raise { ticket: ticket(), node: node("a"), from: 1_001, floor: 8_000 + MARGIN };
+    let steps = plan_of(&declared(&["a", "b"]), &truth).steps;
+    assert_eq!(steps, [raise, TicketStep::Know { node: node("a") }]);
+}
+
+#[test]
+fn a_server_that_caught_up_with_its_old_numbers_is_still_known_by_its_mark() {
+    let mut truth = standing(&[("a", 7_001), ("b", 8_000)]);
+    state(&mut truth, "a").last = 9_001;
+    truth.servers.get_mut(&node("a")).unwrap().mark = None;
+    assert_eq!(problems(&truth), [TicketProblem::OldMark(node("a"))]);
+    let steps = plan_of(&declared(&["a", "b"]), &truth).steps;
+    assert!(matches!(steps[0], TicketStep::Raise { from: 9_001, .. }), "{steps:?}");
+}
+
+#[test]
+fn an_owner_who_says_that_a_server_was_restored_is_believed() {
+    let truth = standing(&[("a", 7), ("b", 8)]);
+    let plan = ticket_plan(&declared(&["a", "b"]), &truth, &[node("b")], (3, 1), NOW);
+    assert!(matches!(&plan.steps[0], TicketStep::Raise { node: n, .. } if *n == node("b")));
+    assert_eq!(plan.steps[1], TicketStep::Know { node: node("b") });
+}
+
+#[test]
+fn a_wrong_class_brings_all_servers_above_before_any_goes_on() {
+    let mut truth = standing(&[("a", 7), ("b", 8)]);
+    state(&mut truth, "b").class = Class { server: 1, servers: 2 };
+    assert!(matches!(problems(&truth)[0], TicketProblem::WrongClass { .. }));
+    let nodes = vec![node("a"), node("b")];
+    let steps = plan_of(&declared(&["a", "b"]), &truth).steps;
+    assert_eq!(
+        steps,
+        [TicketStep::Realign { ticket: ticket(), before: nodes.clone(), after: nodes, above: 0 }]
+    );
+}
+
+#[test]
+fn a_ticket_that_a_server_has_already_is_taken_over_above_its_numbers() {
+    let mut truth = standing(&[("a", 500)]);
+    truth.known.clear();
+    let mut other = standing(&[("b", 0)]);
+    let mut b = other.servers.remove(&node("b")).unwrap();
+    b.tickets.clear();
+    truth.servers.insert(node("b"), b);
+    let both = vec![node("a"), node("b")];
+    let steps = plan_of(&declared(&["a", "b"]), &truth).steps;
+    assert_eq!(steps[0], TicketStep::Write { ticket: ticket(), servers: both.clone() });
+    assert_eq!(
+        steps[1],
+        TicketStep::Realign { ticket: ticket(), before: vec![node("a")], after: both, above: 0 }
+    );
+}
+
+#[test]
+fn a_ticket_that_is_gone_from_a_server_is_made_again_above_what_was_seen() {
+    let mut truth = standing(&[("a", 7), ("b", 8_000)]);
+    truth.servers.get_mut(&node("b")).unwrap().tickets.clear();
+    assert_eq!(problems(&truth), [TicketProblem::Missing { ticket: ticket(), node: node("b") }]);
+    let class = Class { server: 2, servers: 2 };
+    assert_eq!(
+        plan_of(&declared(&["a", "b"]), &truth).steps,
+        [TicketStep::Create { ticket: ticket(), node: node("b"), class, floor: 8_000 + MARGIN }]
+    );
+}
+
+#[test]
+fn clones_strays_and_ceilings_without_a_change_are_found() {
+    let mut truth = standing(&[("a", 7), ("b", 8)]);
+    truth.servers.get_mut(&node("b")).unwrap().identity = "id of a".into();
+    assert!(problems(&truth).contains(&TicketProblem::SameServer(node("a"), node("b"))));
+
+    let mut truth = standing(&[("a", 7), ("b", 8)]);
+    truth.known.get_mut(&ticket()).unwrap().servers.truncate(1);
+    state(&mut truth, "a").class = Class { server: 1, servers: 1 };
+    assert_eq!(problems(&truth), [TicketProblem::Stray { ticket: ticket(), node: node("b") }]);
+
+    let mut truth = standing(&[("a", 7), ("b", 8)]);
+    state(&mut truth, "a").ceiling = Some(100);
+    assert!(matches!(problems(&truth)[0], TicketProblem::Ceiling { ceiling: 100, .. }));
+}

@@ -1,0 +1,105 @@
+//! How far above what it remembers a server must go on that has forgotten numbers.
+
+/// The room left above everything known, in numbers.
+pub const MARGIN: u64 = 100_000;
+
+/// How many times faster than ever seen a server may have been while nobody looked.
+const HASTE: u64 = 4;
+
+/// How far a server was at an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SeenAt {
+    /// The last number it had handed out.
+    pub number: u64,
+    /// When, in microseconds since 1970.
+    pub at_us: i64,
+}
+
+/// How far a server was when it was last looked at, and at the time before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// The last look; `None` where there was none yet.
+    pub last: Option<SeenAt>,
+    /// The look before.
+    pub before: Option<SeenAt>,
+}
+
+impl Seen {
+    /// The highest number that is known to have been handed out; 0 for none.
+    pub fn high_water(&self) -> u64 {
+        self.last.map_or(0, |seen| seen.number)
+    }
+
+    /// The same after another look. A number that is lower than one before does
+    /// not make what was handed out unhappen.
+    #[must_use]
+    pub fn then(self, look: SeenAt) -> Self {
+        let number = look.number.max(self.high_water());
+        Self { last: Some(SeenAt { number, ..look }), before: self.last }
+    }
+
+    /// The highest number that the server may have reached by `now_us`: as far
+    /// as it was last seen, and on from there at several times its pace.
+    fn reach(&self, now_us: i64) -> u64 {
+        let Some(last) = self.last else { return 0 };
+        let pace = self.before.map_or((0, 1), |before| {
+            (last.number.saturating_sub(before.number), last.at_us.saturating_sub(before.at_us))
+        });
+        let elapsed = u128::try_from(now_us.saturating_sub(last.at_us)).unwrap_or(0);
+        let spent = u128::try_from(pace.1).unwrap_or(0).max(1);
+        let grown = u128::from(pace.0) * elapsed * u128::from(HASTE) / spent;
+        last.number.saturating_add(u64::try_from(grown).unwrap_or(u64::MAX))
+    }
+}
+
+/// A floor above every number that a server can have handed out before it
+/// forgot: above what it remembers, what was seen of it, and what its peers
+/// have reached, who get the same share of the work.
+///
+/// This is a guess where nobody looked for long, which is why it is generous;
+/// numbers are not scarce, repeated ones are fatal.
+pub fn safe_floor(
+    remembers: u64,
+    seen: &Seen,
+    peers: impl IntoIterator<Item = u64>,
+    now_us: i64,
+) -> u64 {
+    let known = peers.into_iter().chain([remembers, seen.reach(now_us)]).max().unwrap_or(0);
+    known.saturating_add(MARGIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000;
+
+    fn seen(number: u64, at: i64) -> SeenAt {
+        SeenAt { number, at_us: at * SECOND }
+    }
+
+    #[test]
+    fn a_server_goes_on_above_all_that_is_known_of_it() {
+        let known = Seen::default().then(seen(5_000, 10));
+        assert_eq!(safe_floor(1_000, &known, [], 10 * SECOND), 5_000 + MARGIN);
+        assert_eq!(safe_floor(6_000, &known, [], 10 * SECOND), 6_000 + MARGIN);
+        assert_eq!(safe_floor(1_000, &known, [9_000], 10 * SECOND), 9_000 + MARGIN);
+    }
+
+    #[test]
+    fn the_time_since_the_last_look_counts_at_several_times_its_pace() {
+        // A thousand numbers a second, and nobody looked for a hundred seconds.
+        let known = Seen::default().then(seen(0, 0)).then(seen(10_000, 10));
+        let floor = safe_floor(0, &known, [], 110 * SECOND);
+        assert_eq!(floor, 10_000 + 4 * 100_000 + MARGIN);
+    }
+
+    #[test]
+    fn a_clock_that_went_back_and_a_number_that_shrank_do_no_harm() {
+        let known = Seen::default().then(seen(7_000, 50)).then(seen(6_000, 40));
+        assert_eq!(known.high_water(), 7_000);
+        assert_eq!(safe_floor(0, &known, [], 0), 7_000 + MARGIN);
+        let end = Seen::default().then(seen(u64::MAX - 5, 1));
+        assert_eq!(safe_floor(0, &end, [], SECOND), u64::MAX);
+    }
+}
