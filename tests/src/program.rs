@@ -20,9 +20,12 @@ fn build() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
     let mut build = Command::new(cargo);
     build.args(["build", "--quiet", "--package", "shardid-migrator"]).current_dir(root);
-    // This test is target/PROFILE/deps/cli-…, the program is target/debug/shardid.
+    // A test is target/PROFILE/deps/cli-…, a tool of ours target/PROFILE/bench, and
+    // the program is target/debug/shardid.
     let me = std::env::current_exe().ok()?;
-    let target = me.ancestors().nth(3)?;
+    let folder = me.parent()?;
+    let profile = if folder.ends_with("deps") { folder.parent()? } else { folder };
+    let target = profile.parent()?;
     build.status().ok()?.success().then(|| target.join("debug/shardid"))
 }
 

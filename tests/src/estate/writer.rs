@@ -42,6 +42,13 @@ impl Tally {
         self.nameless += other.nameless;
     }
 
+    /// The longest wait for an answer among the rows whose first attempt began
+    /// in a stretch of time.
+    pub fn longest_between(&self, from: Instant, to: Instant) -> Duration {
+        let during = self.took.iter().filter(|(at, _)| *at >= from && *at < to);
+        during.map(|(_, took)| *took).max().unwrap_or_default()
+    }
+
     /// Asserts that the rows found, as `id|n|seen|lines`, are those acknowledged,
     /// each once, whole and as it was changed, and none that nobody wrote.
     #[track_caller]

@@ -93,13 +93,8 @@ fn ten_round_trips_under_traffic_lose_no_row_refuse_no_reader_and_hardly_stop_wr
 
     // The longest wait of any write that began during each move.
     let longest = |tally: &Tally| -> Vec<Duration> {
-        let mut longest: Vec<Duration> = moves
-            .iter()
-            .map(|(from, to)| {
-                let during = tally.took.iter().filter(|(at, _)| at >= from && at < to);
-                during.map(|(_, took)| *took).max().unwrap_or_default()
-            })
-            .collect();
+        let mut longest: Vec<Duration> =
+            moves.iter().map(|(from, to)| tally.longest_between(*from, *to)).collect();
         longest.sort();
         longest
     };

@@ -9,6 +9,7 @@
 mod calls;
 mod inserts;
 mod memory;
+mod moves;
 mod pgbench;
 mod sessions;
 mod setting;
@@ -24,15 +25,15 @@ use clap::Parser;
 use setting::Setting;
 use table::Table;
 
-/// Measures ids against nextval, bigserial, uuid and the classic function
+/// Measures ids against nextval, bigserial, uuid and the classic function, and moves
 ///
 /// Starts a server of its own, runs every contender in turn and prints the
-/// ratios with their targets. docs/benchmarks.md explains each line. About
-/// five minutes; other work on the machine shows in the figures.
+/// ratios with their targets. docs/benchmarks.md explains each line. About ten
+/// minutes; other work on the machine shows in the figures.
 #[derive(Parser)]
 #[command(name = "bench")]
 struct Arguments {
-    /// Fewer and shorter rounds, for a look: under a minute, and noisier
+    /// Fewer and shorter rounds, for a look: some two minutes, and noisier
     #[arg(long)]
     quick: bool,
     /// Only the parts with this in their name
@@ -43,7 +44,7 @@ struct Arguments {
 /// A part of the benchmark: it fills in lines of the table.
 type Part = fn(&Setting, &mut Table);
 
-const PARTS: [(&str, Part); 7] = [
+const PARTS: [(&str, Part); 9] = [
     ("calls", calls::run),
     ("sessions", sessions::run),
     ("pgbench", pgbench::run),
@@ -51,6 +52,8 @@ const PARTS: [(&str, Part); 7] = [
     ("single inserts", inserts::single),
     ("wal", wal::run),
     ("memory", memory::run),
+    ("write pause of moves", moves::pause),
+    ("copy rate of moves", moves::copy_rate),
 ];
 
 fn main() {
