@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use shardid_cluster::{NodeName, Shard, ShardSet, ShardSetError};
+use shardid_cluster::{NodeName, Shard, ShardSet, ShardSetError, TicketName};
 
 use crate::moving::Verify;
 
@@ -143,6 +143,16 @@ pub(crate) enum Command {
         id: i64,
     },
 
+    /// Look at and change the servers that share a ticket
+    ///
+    /// A ticket is a counter that several servers share by offset and step, so
+    /// that none of them ever asks another: two give odd and even numbers. The
+    /// cluster file declares tickets, `apply` makes them.
+    Tickets {
+        #[command(subcommand)]
+        command: Tickets,
+    },
+
     /// Take, read and make ids
     Id {
         #[command(subcommand)]
@@ -241,6 +251,19 @@ pub(crate) struct Adopt {
     /// must be gone for good: two copies would hand out the same ids.
     #[arg(long = "adopt", value_name = "NODE")]
     pub(crate) nodes: Vec<NodeName>,
+
+    /// This ticket server was restored from a backup: go on above all its numbers
+    ///
+    /// A restored server is mostly known by the mark it lacks; say this where it
+    /// was restored to a moment after the last `shardid tickets verify`.
+    #[arg(long, value_name = "NODE")]
+    pub(crate) restored: Vec<NodeName>,
+
+    /// Take ticket servers that repeat the last second's numbers after a power loss
+    ///
+    /// That is innodb_flush_log_at_trx_commit = 2, which is faster.
+    #[arg(long)]
+    pub(crate) accept_power_loss: bool,
 }
 
 #[derive(Debug, Args)]
@@ -311,6 +334,102 @@ pub(crate) enum MapFormat {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum Tickets {
+    /// Show each ticket's servers and how far they are
+    ///
+    /// A server that does not answer is shown as down; the exit code is then 1.
+    Status {
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let more servers hand out a ticket
+    ///
+    /// Every server gets another offset and step, while clients go on: first all
+    /// servers are told to end their old numbers below a floor above everything
+    /// handed out so far, and when all have said yes each begins its new numbers
+    /// above it. A server that does not answer therefore refuses the change.
+    /// Cut at any instant, no number is handed out twice, and `shardid tickets
+    /// resume` goes on.
+    AddServer(TicketServers),
+    /// Let fewer servers hand out a ticket
+    ///
+    /// As with `add-server`; those that leave forget the ticket, and their
+    /// clients are refused.
+    RemoveServer(TicketsRemove),
+    /// Go on with a change of servers that is standing
+    Resume {
+        /// The ticket
+        ticket: TicketName,
+        /// Longest time to wait for another program that changes the cluster
+        #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+        wait_seconds_max: u32,
+    },
+    /// Look for servers that could repeat a number
+    ///
+    /// Wrong offsets, servers restored from a backup or copied, tickets that are
+    /// missing or where they should not be, settings with which a crash repeats
+    /// numbers; exit code 1 with one line per finding and the command that mends
+    /// it. Where nothing is found it remembers how far each server is, and leaves
+    /// a mark there, by which one that comes back from a backup is known: run it
+    /// every few minutes.
+    Verify(TicketsVerify),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TicketServers {
+    /// The ticket
+    pub(crate) ticket: TicketName,
+
+    /// The servers, as nodes of the cluster file
+    #[arg(required = true, value_name = "NODE")]
+    pub(crate) nodes: Vec<NodeName>,
+
+    /// Show the arithmetic and change nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+
+    /// Longest time to wait for another program that changes the cluster
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) wait_seconds_max: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TicketsRemove {
+    #[command(flatten)]
+    pub(crate) servers: TicketServers,
+
+    /// These servers do not answer and never will again
+    ///
+    /// Nobody can ask them how far they got, so you must know: `--above`.
+    #[arg(long, requires = "above")]
+    pub(crate) gone: bool,
+
+    /// A number at or above all that servers which are gone can have handed out
+    #[arg(long, value_name = "NUMBER", requires = "gone")]
+    pub(crate) above: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TicketsVerify {
+    /// Only look: remember nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Say nothing of settings with which a power loss repeats numbers
+    #[arg(long)]
+    pub(crate) accept_power_loss: bool,
+
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
 pub(crate) enum Id {
     /// Take new ids of a shard, from the node it lives on
     ///
@@ -336,7 +455,7 @@ pub(crate) struct MoveOptions {
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub(crate) fence_seconds_max: u32,
 
-    /// How carefully both copies are compared while writers wait
+    /// How carefully both copies are compared
     #[arg(long, value_name = "HOW", default_value = "cheap")]
     pub(crate) verify: Verify,
 }

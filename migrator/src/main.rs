@@ -7,8 +7,10 @@ mod dev;
 mod failure;
 mod file;
 mod moving;
+mod mysql;
 mod postgres;
 mod talk;
+mod tickets;
 mod verify;
 mod view;
 

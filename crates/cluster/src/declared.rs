@@ -2,8 +2,9 @@
 
 use shardid_ids::Layout;
 
-use crate::names::{ClusterName, LayoutName, NodeName};
+use crate::names::{ClusterName, LayoutName, NodeName, TicketName};
 use crate::shard::ShardCount;
+use crate::tickets::DeclaredTicket;
 
 /// What kind of server a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +31,8 @@ pub struct DeclaredNode {
 pub struct Declared {
     /// Its name.
     pub name: ClusterName,
-    /// How many logical shards it has, for as long as it lives.
+    /// How many logical shards it has, for as long as it lives; none where it
+    /// has no PostgreSQL nodes.
     pub shards: ShardCount,
     /// The layout of all its ids.
     pub layout: LayoutName,
@@ -38,14 +40,22 @@ pub struct Declared {
     pub catalog: NodeName,
     /// Its nodes, in the order of the file.
     pub nodes: Vec<DeclaredNode>,
+    /// Its tickets, in the order of the file.
+    pub tickets: Vec<DeclaredTicket>,
 }
 
 /// Why a declaration makes no sense, with the key of the cluster file to look at.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeclaredError {
     /// There are no nodes.
-    #[error("a cluster needs at least one PostgreSQL node")]
+    #[error("a cluster needs at least one node")]
     NoNodes,
+    /// Shards, and no node that can hold them.
+    #[error("shards live on PostgreSQL nodes, and there is none")]
+    NoHome,
+    /// PostgreSQL nodes, and no shards for them.
+    #[error("missing field `shards`")]
+    NoShards,
     /// `catalog` is not a node.
     #[error("there is no node {0}")]
     NoSuchCatalog(NodeName),
@@ -69,6 +79,8 @@ impl DeclaredError {
     pub fn key(&self) -> &'static str {
         match self {
             Self::NoNodes => "nodes",
+            Self::NoHome => "cluster.shards",
+            Self::NoShards => "cluster",
             Self::NoSuchCatalog(_) | Self::CatalogEngine(_) => "cluster.catalog",
             Self::TooManyShards { .. } => "cluster.shards",
         }
@@ -78,12 +90,17 @@ impl DeclaredError {
 impl Declared {
     /// Checks what no single key can tell by itself.
     pub fn check(self) -> Result<Self, DeclaredError> {
-        if self.postgres().next().is_none() {
+        if self.nodes.is_empty() {
             return Err(DeclaredError::NoNodes);
+        }
+        match (self.has_shards(), self.postgres().next().is_some()) {
+            (true, false) => return Err(DeclaredError::NoHome),
+            (false, true) => return Err(DeclaredError::NoShards),
+            (true, true) | (false, false) => {}
         }
         match self.node(&self.catalog) {
             None => return Err(DeclaredError::NoSuchCatalog(self.catalog)),
-            Some(node) if node.engine != Engine::Postgres => {
+            Some(node) if self.has_shards() && node.engine != Engine::Postgres => {
                 return Err(DeclaredError::CatalogEngine(self.catalog));
             }
             Some(_) => {}
@@ -114,6 +131,23 @@ impl Declared {
     /// A node by its name.
     pub fn node(&self, name: &NodeName) -> Option<&DeclaredNode> {
         self.nodes.iter().find(|node| node.name == *name)
+    }
+
+    /// Whether it has shards, and with them a map.
+    pub fn has_shards(&self) -> bool {
+        self.shards != ShardCount::NONE
+    }
+
+    /// A ticket by its name.
+    pub fn ticket(&self, name: &TicketName) -> Option<&DeclaredTicket> {
+        self.tickets.iter().find(|ticket| ticket.name == *name)
+    }
+
+    /// The nodes that tickets have to do with: those that the file names as
+    /// their servers, and every MySQL node.
+    pub fn ticket_nodes(&self) -> impl Iterator<Item = &DeclaredNode> {
+        let serves = |node: &NodeName| self.tickets.iter().any(|t| t.servers.contains(node));
+        self.nodes.iter().filter(move |node| node.engine == Engine::Mysql || serves(&node.name))
     }
 
     /// The nodes that can hold shards, in the order of the file.

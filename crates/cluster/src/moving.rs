@@ -71,13 +71,15 @@ pub enum Effect {
     MakeIndexes,
     /// Make the way back: publication and slot on the target.
     PrepareWayBack,
+    /// Compare both copies as of one moment, where that was asked for.
+    Compare,
     /// Wait until the target is close behind.
     AwaitClose,
     /// Stop writes and ids on the source, with triggers that refuse whoever queued.
     RaiseFence,
     /// Wait until the target has everything that was written.
     AwaitDrained,
-    /// Compare both copies, and carry every sequence over.
+    /// Compare small copies once more, and carry every sequence over.
     CarryOver,
     /// Have the way back begin here: what the target has so far came from the source.
     SealWayBack,
@@ -136,9 +138,9 @@ pub fn next_state(
 /// What is done in a state, in this order.
 pub fn effects(kind: MoveKind, state: MoveState) -> &'static [Effect] {
     use Effect::{
-        AwaitClose, AwaitCopy, AwaitDrained, CarryOver, Check, CleanUp, EndStream, GuardSource,
-        LowerFence, MakeIndexes, MakeSchema, OpenTarget, OpenWayBack, PrepareWayBack, Publish,
-        RaiseFence, RemoveAll, SealWayBack, Subscribe, TellNodes,
+        AwaitClose, AwaitCopy, AwaitDrained, CarryOver, Check, CleanUp, Compare, EndStream,
+        GuardSource, LowerFence, MakeIndexes, MakeSchema, OpenTarget, OpenWayBack, PrepareWayBack,
+        Publish, RaiseFence, RemoveAll, SealWayBack, Subscribe, TellNodes,
     };
     match (kind, state) {
         (_, MoveState::Planned) => &[Check],
@@ -147,7 +149,7 @@ pub fn effects(kind: MoveKind, state: MoveState) -> &'static [Effect] {
         }
         (MoveKind::Rollback, MoveState::Copying) => &[],
         // A move that came back from a fence must let writers go on first.
-        (_, MoveState::Following) => &[LowerFence, AwaitClose],
+        (_, MoveState::Following) => &[LowerFence, Compare, AwaitClose],
         (MoveKind::Copy, MoveState::Fenced) => &[RaiseFence, AwaitDrained, CarryOver, SealWayBack],
         (MoveKind::Rollback, MoveState::Fenced) => &[RaiseFence, AwaitDrained, CarryOver],
         (MoveKind::Copy, MoveState::Switched) => {

@@ -66,6 +66,9 @@ impl fmt::Display for Shard {
 pub struct ShardCount(u32);
 
 impl ShardCount {
+    /// That of a cluster of ticket servers alone, which keeps no map.
+    pub const NONE: Self = Self(0);
+
     /// Checks and makes a number of shards.
     pub fn new(count: i64) -> Result<Self, ShardError> {
         if (1..=COUNT_MAX).contains(&count) {

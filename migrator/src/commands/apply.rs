@@ -8,24 +8,25 @@ use futures_util::future::{join_all, try_join_all};
 use shardid_cluster::{NodeName, Plan, Step};
 
 use crate::cli::Apply;
-use crate::commands::plan::{adopted, make};
+use crate::commands::plan::{Whole, adopted, make, ticket_options};
 use crate::commands::print;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::effects::Hand;
 use crate::postgres::{catalog, connect, lock, look};
 use crate::talk::{self, Progress};
+use crate::tickets;
 use crate::view::plan as view;
 
 pub(super) async fn run(file: Option<&Path>, args: &Apply) -> Result<(), Failure> {
-    let file = ClusterFile::load(file)?;
-    let adopt = adopted(&file, &args.adopt)?;
-    let truth = look::truth(&file, "apply").await?;
-    let shown = make(&file, &truth, &adopt)?;
-    let text = view::text(&file.declared, &truth, &shown);
+    let file = ClusterFile::load_any(file)?;
+    let wait = Duration::from_secs(args.wait_seconds_max.into());
+    let options = ticket_options(&args.adopt, wait);
+    let shown = Whole::make(&file, &args.adopt, &options, "apply").await?;
+    let text = shown.text(&file);
     if args.dry_run {
         print(&text)?;
-        view::after(&shown);
+        shown.after();
         return Ok(());
     }
     talk::line(text.trim_end());
@@ -33,18 +34,38 @@ pub(super) async fn run(file: Option<&Path>, args: &Apply) -> Result<(), Failure
         return Ok(());
     }
     talk::line("");
-    if !args.yes && !talk::ask(format_args!("Make {}?", view::changes(&shown)))? {
+    if !args.yes && !talk::ask(format_args!("Make {}?", shown.changes()))? {
         return Err(Failure::new("not confirmed: nothing was changed"));
     }
+    let goes_on = "what was done stays done; `shardid apply` goes on from here";
+    if let Some((_, plan)) = &shown.shards
+        && !plan.is_empty()
+    {
+        shards(&file, args, plan, wait).await?;
+    }
+    if shown.tickets.is_some() {
+        tickets::apply::run(&file, &options).await.map_err(|failure| failure.hint(goes_on))?;
+    }
+    if shown.shards.is_none() {
+        talk::line(format_args!("done: cluster {} hands out tickets", file.declared.name));
+    }
+    Ok(())
+}
 
-    let mut hands = hands(&file).await?;
-    let wait = Duration::from_secs(args.wait_seconds_max.into());
-    take_locks(&file, &mut hands, wait).await?;
+/// Makes the plan for shards that was shown, if it is still the plan under the locks.
+async fn shards(
+    file: &ClusterFile,
+    args: &Apply,
+    shown: &Plan,
+    wait: Duration,
+) -> Result<(), Failure> {
+    let mut hands = hands(file).await?;
+    take_locks(file, &mut hands, wait).await?;
 
     // Somebody may have been here between the look and the lock.
-    let truth = look::truth(&file, "apply").await?;
-    let plan = make(&file, &truth, &adopt)?;
-    if plan != shown && !args.yes && !plan.is_empty() {
+    let truth = look::truth(file, "apply").await?;
+    let plan = make(file, &truth, &adopted(file, &args.adopt)?)?;
+    if plan != *shown && !args.yes && !plan.is_empty() {
         return Err(Failure::new("the servers have changed since the plan was shown")
             .hint("look again with `shardid plan`"));
     }
@@ -52,7 +73,7 @@ pub(super) async fn run(file: Option<&Path>, args: &Apply) -> Result<(), Failure
         talk::line("somebody else has just done it: nothing left to do");
         return Ok(());
     }
-    take_steps(&file, &plan, &mut hands).await.map_err(|failure| {
+    take_steps(file, &plan, &mut hands).await.map_err(|failure| {
         failure.hint("what was done stays done; `shardid apply` goes on from here")
     })?;
     talk::line(format_args!(

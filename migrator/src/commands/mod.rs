@@ -8,6 +8,7 @@ mod moving;
 mod plan;
 mod shell;
 mod status;
+mod tickets;
 mod verify;
 
 use std::process::ExitCode;
@@ -37,6 +38,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Abort(args) => moving::abort(file, &args).await,
         Command::Rollback(args) => moving::rollback(file, &args).await,
         Command::Retire { id } => moving::retire(file, id).await,
+        Command::Tickets { command } => return tickets::run(file, &command).await,
         Command::Id { command: Id::Next(args) } => id::next(file, &args).await,
         Command::Id { command: Id::Decode(args) } => id::decode(file, &args).await,
         Command::Id { command: Id::At(args) } => id::at(file, &args).await,

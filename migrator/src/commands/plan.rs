@@ -2,37 +2,124 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use semver::Version;
-use shardid_cluster::{NodeName, Plan, Program, Refusal, Truth};
+use shardid_cluster::{NodeName, Plan, Program, Refusal, TicketPlan, Truth};
 
 use crate::cli;
 use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::{catalog, look};
-use crate::view::plan as view;
+use crate::view::{counted, plan as view, tickets as tickets_view};
+use crate::{talk, tickets};
 
 /// The oldest extension that this program can work with.
 const EXTENSION_MIN: Version = Version::new(0, 1, 0);
 
 pub(super) async fn run(file: Option<&Path>, args: &cli::Plan) -> Result<(), Failure> {
-    let file = ClusterFile::load(file)?;
-    let adopt = adopted(&file, &args.adopt)?;
-    let truth = look::truth(&file, "plan").await?;
-    let made = make(&file, &truth, &adopt);
+    let file = ClusterFile::load_any(file)?;
+    let options = ticket_options(&args.adopt, Duration::ZERO);
+    let made = Whole::make(&file, &args.adopt, &options, "plan").await;
     if args.json {
-        let plan = match &made {
-            Ok(plan) => view::json(&file.declared, &truth, plan),
+        print_json(&match &made {
+            Ok(whole) => whole.json(&file),
             Err(refused) => view::refused_json(&file.declared, refused),
-        };
-        print_json(&plan)?;
+        })?;
         return made.map(|_| ());
     }
-    let plan = made?;
-    print(&view::text(&file.declared, &truth, &plan))?;
-    view::after(&plan);
+    let whole = made?;
+    print(&whole.text(&file))?;
+    whole.after();
     Ok(())
+}
+
+/// The plan for shards and that for tickets, with what they were made of.
+pub(super) struct Whole {
+    /// `None` in a cluster of ticket servers alone.
+    pub(super) shards: Option<(Truth, Plan)>,
+    /// `None` where tickets are nobody's business.
+    pub(super) tickets: Option<TicketPlan>,
+}
+
+impl Whole {
+    /// Looks at all servers and makes both plans.
+    pub(super) async fn make(
+        file: &ClusterFile,
+        adopt: &cli::Adopt,
+        options: &tickets::apply::Options,
+        task: &str,
+    ) -> Result<Self, Failure> {
+        let adopt = adopted(file, adopt)?;
+        let mut whole = Self { shards: None, tickets: None };
+        if file.declared.has_shards() {
+            let truth = look::truth(file, task).await?;
+            let plan = make(file, &truth, &adopt)?;
+            whole.shards = Some((truth, plan));
+        }
+        if tickets::apply::concerns(file) {
+            let seen = tickets::look(file, task, options.accept_power_loss).await?.whole()?;
+            whole.tickets = Some(tickets::apply::plan(file, &seen, options)?);
+        }
+        Ok(whole)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    fn count(&self) -> usize {
+        let shards = self.shards.as_ref().map_or(0, |(_, plan)| plan.steps.len());
+        shards + self.tickets.as_ref().map_or(0, |plan| plan.steps.len())
+    }
+
+    /// `1 change`, `10 changes`.
+    pub(super) fn changes(&self) -> String {
+        counted(self.count() as u64, "change")
+    }
+
+    pub(super) fn text(&self, file: &ClusterFile) -> String {
+        let declared = &file.declared;
+        let mut text = match &self.shards {
+            Some((truth, plan)) => view::text(declared, truth, plan),
+            None => format!("cluster {}: ticket servers alone\n", declared.name),
+        };
+        if let Some(plan) = &self.tickets {
+            text.push_str(&tickets_view::text(plan));
+        }
+        if self.is_empty() {
+            text.push_str("nothing to do: the servers are as the cluster file says\n");
+        }
+        text
+    }
+
+    /// What to do with a plan that was shown.
+    pub(super) fn after(&self) {
+        if !self.is_empty() {
+            talk::line(format_args!("\nMake {} with `shardid apply`.", self.changes()));
+        }
+    }
+
+    fn json(&self, file: &ClusterFile) -> serde_json::Value {
+        let mut value = match &self.shards {
+            Some((truth, plan)) => view::json(&file.declared, truth, plan),
+            None => serde_json::json!({"cluster": file.declared.name.as_str(), "steps": []}),
+        };
+        if let Some(plan) = &self.tickets {
+            value["tickets"] = tickets_view::json(plan);
+        }
+        value
+    }
+}
+
+/// What a person chose about tickets.
+pub(super) fn ticket_options(adopt: &cli::Adopt, wait: Duration) -> tickets::apply::Options {
+    tickets::apply::Options {
+        restored: adopt.restored.clone(),
+        accept_power_loss: adopt.accept_power_loss,
+        wait,
+    }
 }
 
 /// The plan, or all reasons against it.
@@ -57,7 +144,7 @@ pub(super) fn adopted(
     file: &ClusterFile,
     adopt: &cli::Adopt,
 ) -> Result<BTreeSet<NodeName>, Failure> {
-    for node in &adopt.nodes {
+    for node in adopt.nodes.iter().chain(&adopt.restored) {
         file.address(node).map_err(|_| {
             let shown = file.path.display();
             Failure::usage(format!("there is no node {node} in {shown} to adopt"))

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use shardid_cluster::Engine;
+use sqlx::mysql::MySqlConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 use url::Url;
 
 use crate::file::service;
+use crate::mysql::Login;
 
 /// How long a connection may take where the URL does not say.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -52,7 +54,7 @@ impl AddressError {
     pub(super) fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Password => {
-                "leave it to PGPASSFILE or ~/.pgpass, or name a variable: postgres://user:${PG1_PASSWORD}@host/database"
+                "leave it to PGPASSFILE or ~/.pgpass (MySQL: [client] in ~/.my.cnf), or name a variable: postgres://user:${PG1_PASSWORD}@host/database"
             }
             Self::NotSet(name) => return Some(format!("export {name}=… before you start shardid")),
             _ => return None,
@@ -119,6 +121,33 @@ impl Address {
         self.url.as_str().parse()
     }
 
+    /// How to connect to a MySQL or MariaDB server. Who we are, where the URL
+    /// does not say, is in MySQL's option files.
+    pub(crate) fn mysql(&self) -> Result<MySqlConnectOptions, sqlx::Error> {
+        let mut options: MySqlConnectOptions = self.url.as_str().parse()?;
+        let login = Login::load(|name| std::env::var(name).ok());
+        if self.url.username().is_empty() {
+            let user = login.user.or_else(|| std::env::var("USER").ok());
+            options = options.username(user.as_deref().unwrap_or("root"));
+        }
+        if let Some(password) = login.password.filter(|_| password_of(&self.url).is_none()) {
+            options = options.password(&password);
+        }
+        let names = |key: &str| self.url.query_pairs().any(|(name, _)| name == key);
+        if let Some(socket) = login.socket.filter(|_| {
+            self.url.host_str().is_none_or(|host| host.is_empty() || host == "localhost")
+                && !names("socket")
+                && self.url.port().is_none()
+        }) {
+            options = options.socket(socket);
+        }
+        if let Some(authority) = login.ssl_ca.filter(|_| !names("ssl-ca") && !names("sslca")) {
+            options = options.ssl_ca(authority);
+        }
+        // The session's settings are ours, in one file.
+        Ok(options.pipes_as_concat(false).no_engine_substitution(false).timezone(None))
+    }
+
     /// How another server connects to this PostgreSQL database, password included:
     /// for `CREATE SUBSCRIPTION`, and never for the eyes of a person.
     pub(crate) fn for_servers(&self) -> String {
@@ -153,6 +182,9 @@ impl Address {
 
     /// Where it is, for a person: host, port and database.
     pub(crate) fn shown(&self) -> String {
+        if self.engine == Engine::Mysql {
+            return self.shown_mysql();
+        }
         self.place().map_or_else(
             || self.url.host_str().unwrap_or("?").to_owned(),
             |place| {
@@ -163,6 +195,17 @@ impl Address {
                 format!("{host}:{}/{}", place.port, place.database)
             },
         )
+    }
+
+    fn shown_mysql(&self) -> String {
+        let Ok(options) = self.mysql() else {
+            return self.url.host_str().unwrap_or("?").to_owned();
+        };
+        let place = match options.get_socket() {
+            Some(socket) => socket.display().to_string(),
+            None => format!("{}:{}", options.get_host(), options.get_port()),
+        };
+        options.get_database().map_or(place.clone(), |database| format!("{place}/{database}"))
     }
 
     /// The parts that say where a PostgreSQL database is.

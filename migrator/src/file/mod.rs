@@ -29,8 +29,22 @@ pub(crate) struct ClusterFile {
 }
 
 impl ClusterFile {
-    /// Reads the file at `path`, or finds one.
+    /// Reads the file at `path`, or finds one, of a cluster that has shards.
     pub(crate) fn load(path: Option<&Path>) -> Result<Self, Failure> {
+        let file = Self::load_any(path)?;
+        if file.declared.has_shards() {
+            return Ok(file);
+        }
+        Err(Failure::usage(format!(
+            "cluster {} in {} has no shards, only ticket servers",
+            file.declared.name,
+            file.path.display()
+        ))
+        .hint("shards live on PostgreSQL nodes: declare one, and `shards` in [cluster]"))
+    }
+
+    /// The same of a cluster that may be of ticket servers alone.
+    pub(crate) fn load_any(path: Option<&Path>) -> Result<Self, Failure> {
         let path = find(path)?;
         let text = std::fs::read_to_string(&path).map_err(|error| {
             Failure::usage(format!("could not read {}: {error}", path.display()))

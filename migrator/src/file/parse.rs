@@ -9,7 +9,8 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use shardid_cluster::{
-    ClusterName, Declared, DeclaredError, DeclaredNode, LayoutName, NodeName, ShardCount,
+    ClusterName, Declared, DeclaredError, DeclaredNode, DeclaredTicket, LayoutName, NodeName,
+    SERVERS_MAX, ShardCount, TicketName,
 };
 use toml::Spanned;
 
@@ -66,31 +67,26 @@ pub(super) fn parse(
         nodes.push(DeclaredNode { name: name.clone(), engine: address.engine(), weight });
         addresses.insert(name.clone(), address);
     }
-    for (ticket, raw) in &file.tickets {
-        for server in &raw.servers {
-            let known = addresses.keys().any(|name| name.as_str() == server.as_ref().as_str());
-            if !known {
-                return Err(ParseError {
-                    span: Some(server.span()),
-                    key: format!("tickets.{ticket}.servers"),
-                    message: format!("there is no node {}", server.as_ref()),
-                    hint: Some(format!("add [nodes.{}] with its url", server.as_ref())),
-                });
-            }
-        }
+    let mut tickets = Vec::new();
+    for (Checked(name), raw) in &file.tickets {
+        tickets.push(ticket(name, raw, &addresses)?);
     }
-    let cluster = &file.cluster;
+    let cluster = file.cluster.get_ref();
     let declared = Declared {
         name: cluster.name.0.clone(),
-        shards: cluster.shards.get_ref().0,
+        shards: cluster.shards.as_ref().map_or(ShardCount::NONE, |shards| shards.get_ref().0),
         layout: cluster.layout.0.clone(),
         catalog: cluster.catalog.get_ref().0.clone(),
         nodes,
+        tickets,
     };
     let declared = declared.check().map_err(|error| ParseError {
         span: match error {
             DeclaredError::NoNodes => None,
-            DeclaredError::TooManyShards { .. } => Some(cluster.shards.span()),
+            DeclaredError::NoShards => Some(file.cluster.span()),
+            DeclaredError::TooManyShards { .. } | DeclaredError::NoHome => {
+                cluster.shards.as_ref().map(Spanned::span)
+            }
             _ => Some(cluster.catalog.span()),
         },
         key: error.key().to_owned(),
@@ -99,6 +95,37 @@ pub(super) fn parse(
         message: error.to_string(),
     })?;
     Ok((declared, addresses))
+}
+
+/// Checks the servers of a ticket.
+fn ticket(
+    name: &TicketName,
+    raw: &RawTicket,
+    addresses: &IndexMap<NodeName, Address>,
+) -> Result<DeclaredTicket, ParseError> {
+    let wrong = |span: Range<usize>, message: String, hint: Option<String>| ParseError {
+        span: Some(span),
+        key: format!("tickets.{name}.servers"),
+        message,
+        hint,
+    };
+    let mut servers: Vec<NodeName> = Vec::new();
+    for server in raw.servers.get_ref() {
+        let text = server.get_ref();
+        let Some(node) = addresses.keys().find(|node| node.as_str() == text) else {
+            let hint = format!("add [nodes.{text}] with its url");
+            return Err(wrong(server.span(), format!("there is no node {text}"), Some(hint)));
+        };
+        if servers.contains(node) {
+            return Err(wrong(server.span(), format!("node {text} is named twice"), None));
+        }
+        servers.push(node.clone());
+    }
+    if !(1..=SERVERS_MAX).contains(&servers.len()) {
+        let message = format!("a ticket has 1 to {SERVERS_MAX} servers, not {}", servers.len());
+        return Err(wrong(raw.servers.span(), message, None));
+    }
+    Ok(DeclaredTicket { name: name.clone(), servers })
 }
 
 /// Takes an error of the TOML reader apart; it keeps its key to itself except in print.
@@ -118,18 +145,18 @@ fn from_toml(mut error: toml::de::Error) -> ParseError {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawFile {
-    cluster: RawCluster,
+    cluster: Spanned<RawCluster>,
     #[serde(default)]
     nodes: IndexMap<Checked<NodeName>, RawNode>,
     #[serde(default)]
-    tickets: IndexMap<String, RawTicket>,
+    tickets: IndexMap<Checked<TicketName>, RawTicket>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawCluster {
     name: Checked<ClusterName>,
-    shards: Spanned<Shards>,
+    shards: Option<Spanned<Shards>>,
     #[serde(default = "default_layout")]
     layout: Checked<LayoutName>,
     catalog: Spanned<Checked<NodeName>>,
@@ -146,7 +173,7 @@ struct RawNode {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawTicket {
-    servers: Vec<Spanned<String>>,
+    servers: Spanned<Vec<Spanned<String>>>,
 }
 
 fn default_layout() -> Checked<LayoutName> {
@@ -236,6 +263,15 @@ mod tests {
     }
 
     #[test]
+    fn a_cluster_of_ticket_servers_alone_needs_no_shards() {
+        let text = "[cluster]\nname = \"c\"\ncatalog = \"m\"\n[nodes.m]\nurl = \"mysql://h/d\"\n\
+                    [tickets.orders]\nservers = [\"m\"]\n";
+        let (declared, _) = parse(text, |_| None).unwrap();
+        assert!(!declared.has_shards());
+        assert_eq!(declared.tickets[0].servers[0].as_str(), "m");
+    }
+
+    #[test]
     fn nodes_keep_the_order_of_the_file() {
         let text = format!(
             "{CLUSTER}[nodes.z]\nurl = \"postgres://h/1\"\n{NODE}[nodes.b]\nurl = \"postgres://h/2\"\n"
@@ -280,7 +316,23 @@ mod tests {
                 with("name = \"c\"\nshards = 8\ncatalog = \"a\"\nlayuot = \"x\""),
                 "5: cluster: unknown field `layuot`, expected one of `name`, `shards`, `layout`, `catalog`",
             ),
-            (String::from(CLUSTER), "0: nodes: a cluster needs at least one PostgreSQL node"),
+            (String::from(CLUSTER), "0: nodes: a cluster needs at least one node"),
+            (
+                format!("{CLUSTER}[nodes.a]\nurl = \"mysql://h/d\"\n"),
+                "3: cluster.shards: shards live on PostgreSQL nodes, and there is none",
+            ),
+            (
+                format!("{CLUSTER}{NODE}[tickets.t]\nservers = [\"a\", \"a\"]\n"),
+                "8: tickets.t.servers: node a is named twice",
+            ),
+            (
+                format!("{CLUSTER}{NODE}[tickets.t]\nservers = []\n"),
+                "8: tickets.t.servers: a ticket has 1 to 1000 servers, not 0",
+            ),
+            (
+                format!("{CLUSTER}{NODE}[tickets.\"a b\"]\nservers = [\"a\"]\n"),
+                "7: tickets: a name has letters, digits, `_`, `-` and `.`, and begins with a letter or digit",
+            ),
             (
                 format!("{CLUSTER}{NODE}weight = -1\n"),
                 "7: nodes.a.weight: a weight is 0 to 1000000, not -1",

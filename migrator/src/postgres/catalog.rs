@@ -18,7 +18,7 @@ use crate::postgres::{failure, sql};
 const HISTORY: &str = "shardid.catalog_history";
 
 /// All migrations, in order. Released ones never change.
-const MIGRATIONS: [(&str, &str); 7] = [
+const MIGRATIONS: [(&str, &str); 8] = [
     ("V1__catalog", sql!("catalog/V1__catalog.sql")),
     ("V2__node", sql!("catalog/V2__node.sql")),
     ("V3__map", sql!("catalog/V3__map.sql")),
@@ -26,6 +26,7 @@ const MIGRATIONS: [(&str, &str); 7] = [
     ("V5__move", sql!("catalog/V5__move.sql")),
     ("V6__leftover", sql!("catalog/V6__leftover.sql")),
     ("V7__move_log", sql!("catalog/V7__move_log.sql")),
+    ("V8__ticket", sql!("catalog/V8__ticket.sql")),
 ];
 
 /// The migrations that this program has.

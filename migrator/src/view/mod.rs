@@ -5,6 +5,7 @@ pub(crate) mod moves;
 pub(crate) mod plan;
 pub(crate) mod status;
 pub(crate) mod table;
+pub(crate) mod tickets;
 pub(crate) mod verify;
 
 use jiff::Timestamp;

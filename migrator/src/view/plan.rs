@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use shardid_cluster::{Declared, NodeChange, Plan, ShardSet, Step, Truth};
 
 use crate::failure::Failure;
-use crate::talk;
 use crate::view::{counted, ranges};
 
 /// The plan, under a line about the cluster.
@@ -31,25 +30,10 @@ pub(crate) fn text(declared: &Declared, truth: &Truth, plan: &Plan) -> String {
             text.push_str(&format!("  {style}{line}{style:#}\n"));
         }
     }
-    if plan.is_empty() {
-        text.push_str("nothing to do: the servers are as the cluster file says\n");
-    }
     for note in &plan.notes {
         text.push_str(&format!("\nnote: {note}\n"));
     }
     text
-}
-
-/// What to do with a plan that was shown.
-pub(crate) fn after(plan: &Plan) {
-    if !plan.is_empty() {
-        talk::line(format_args!("\nMake {} with `shardid apply`.", changes(plan)));
-    }
-}
-
-/// `1 change`, `10 changes`.
-pub(crate) fn changes(plan: &Plan) -> String {
-    counted(plan.steps.len() as u64, "change")
 }
 
 /// The heading that a step stands under.

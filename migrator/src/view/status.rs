@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
-use shardid_cluster::{Engine, NodeName, Note};
+use shardid_cluster::NodeName;
 
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -129,9 +129,6 @@ pub(crate) fn remarks(file: &ClusterFile, nodes: &Answers) {
                 ));
             }
         }
-    }
-    for node in file.declared.nodes.iter().filter(|node| node.engine == Engine::Mysql) {
-        say(Note::Mysql(node.name.clone()).to_string());
     }
     if let Some((node, holds, share)) = uneven(file, nodes) {
         say(format!(

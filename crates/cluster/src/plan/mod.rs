@@ -126,9 +126,6 @@ pub enum NodeChange {
 /// Something to know that stops nothing.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Note {
-    /// A node of another kind.
-    #[error("node {0} is a MySQL server, which this version leaves alone")]
-    Mysql(NodeName),
     /// Shards with numbers that the cluster does not have.
     #[error("node {node} has shards {shards} outside the cluster's {count}; they are left alone")]
     Outside {

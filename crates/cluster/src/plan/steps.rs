@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::declared::{Declared, Engine};
+use crate::declared::Declared;
 use crate::map::{MapVersion, ShardMap};
 use crate::names::NodeName;
 use crate::plan::{NodeChange, Note, Plan, Program, Step};
@@ -116,9 +116,6 @@ fn tell(name: &NodeName, seen: &NodeTruth, map: &ShardMap, moving: &ShardSet) ->
 fn notes(declared: &Declared, truth: &Truth, map: &ShardMap) -> Vec<Note> {
     let mut notes = Vec::new();
     let all = ShardSet::all(declared.shards);
-    for node in declared.nodes.iter().filter(|node| node.engine == Engine::Mysql) {
-        notes.push(Note::Mysql(node.name.clone()));
-    }
     for (name, seen) in in_file_order(declared, truth) {
         let node = name.clone();
         let outside = seen.held().without(&all);

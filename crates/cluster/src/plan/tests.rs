@@ -28,6 +28,7 @@ fn declared(shards: i64, nodes: &[(&str, u32)]) -> Declared {
         shards: ShardCount::new(shards).unwrap(),
         layout: LayoutName::new("instagram").unwrap(),
         catalog: node(nodes[0].0),
+        tickets: Vec::new(),
         nodes: nodes
             .iter()
             .map(|(n, w)| DeclaredNode { name: node(n), engine: Engine::Postgres, weight: *w })

@@ -1,0 +1,46 @@
+//! What a MySQL server says, as a person needs it.
+
+use shardid_cluster::NodeName;
+use sqlx::mysql::MySqlDatabaseError;
+
+use crate::failure::Failure;
+
+/// An error of a node's server.
+pub(crate) fn failure(node: &NodeName, error: &sqlx::Error) -> Failure {
+    let place = format!("node {node}");
+    let Some(said) = database_error(error) else {
+        return match error {
+            sqlx::Error::Io(cause) => Failure::new(format!("lost the connection: {cause}")),
+            other => Failure::new(other),
+        }
+        .at(place);
+    };
+    // Our own errors say what helps at their end, on one line.
+    let (message, hint) = match said.message().split_once(": hint: ") {
+        Some((message, hint)) => (message, Some(hint)),
+        None => (said.message(), None),
+    };
+    let failure = Failure::new(message).at(place);
+    match (hint, said.number()) {
+        (Some(hint), _) => failure.hint(hint),
+        (None, 1044 | 1045 | 1142 | 1227 | 1370 | 1698) => failure
+            .hint("connect as a user with all privileges on schema shardid, see docs/mysql.md"),
+        (None, 1418 | 1419) => failure.hint(
+            "SET GLOBAL log_bin_trust_function_creators = 1, or connect as a user with SUPER",
+        ),
+        (None, 1205) => {
+            failure.hint("somebody holds a lock for long: look at SHOW PROCESSLIST, then try again")
+        }
+        (None, 1290 | 1836) => failure.hint("it is read-only: name the server that takes writes"),
+        (None, _) => failure,
+    }
+}
+
+/// The SQLSTATE that a server refused with.
+pub(crate) fn sqlstate(error: &sqlx::Error) -> Option<&str> {
+    database_error(error)?.code()
+}
+
+fn database_error(error: &sqlx::Error) -> Option<&MySqlDatabaseError> {
+    error.as_database_error()?.try_downcast_ref()
+}

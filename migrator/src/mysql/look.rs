@@ -1,0 +1,183 @@
+//! What kind of server this is, and whether numbers are safe with it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use shardid_cluster::NodeName;
+use sqlx::Row;
+use sqlx::mysql::MySqlConnection;
+
+use crate::failure::Failure;
+use crate::mysql::{failure, sql};
+
+/// Which of the two it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flavour {
+    /// MariaDB.
+    MariaDb,
+    /// MySQL.
+    MySql,
+}
+
+impl fmt::Display for Flavour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MariaDb => "MariaDB",
+            Self::MySql => "MySQL",
+        })
+    }
+}
+
+/// A server's settings, as far as they matter here.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings(BTreeMap<String, String>);
+
+impl Settings {
+    /// Asks for them.
+    pub(crate) async fn of(
+        connection: &mut MySqlConnection,
+        node: &NodeName,
+    ) -> Result<Self, Failure> {
+        let rows = sqlx::raw_sql(sql!("look/variables.sql"))
+            .fetch_all(connection)
+            .await
+            .map_err(|error| failure(node, &error))?;
+        let pairs = rows.iter().map(|row| {
+            let name: String = row.try_get_unchecked(0).unwrap_or_default();
+            let value: String = row.try_get_unchecked(1).unwrap_or_default();
+            (name.to_ascii_lowercase(), value)
+        });
+        Ok(Self(pairs.collect()))
+    }
+
+    fn get(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
+    fn is_on(&self, name: &str) -> bool {
+        matches!(self.get(name).to_ascii_uppercase().as_str(), "ON" | "1")
+    }
+
+    /// Which of the two it is.
+    pub(crate) fn flavour(&self) -> Flavour {
+        let said = format!("{} {}", self.get("version"), self.get("version_comment"));
+        match said.to_ascii_lowercase().contains("mariadb") {
+            true => Flavour::MariaDb,
+            false => Flavour::MySql,
+        }
+    }
+
+    /// `10.11.14` of `10.11.14-MariaDB-0+deb12u2`.
+    pub(crate) fn version(&self) -> &str {
+        self.get("version").split('-').next().unwrap_or_default()
+    }
+
+    /// What MySQL knows a server by, and MariaDB has not.
+    pub(crate) fn uuid(&self) -> Option<&str> {
+        self.0.get("server_uuid").map(String::as_str).filter(|uuid| !uuid.is_empty())
+    }
+
+    /// All reasons not to hand out numbers here; `power_loss` is accepted by
+    /// those who would rather be fast.
+    pub(crate) fn refusals(&self, node: &NodeName, power_loss: bool) -> Vec<Failure> {
+        let mut found = Vec::new();
+        let mut refuse = |message: String, hint: &str| {
+            found.push(Failure::new(message).at(format!("node {node}")).hint(hint));
+        };
+        let (oldest, name) = match self.flavour() {
+            Flavour::MariaDb => ((10, 6), "MariaDB 10.6"),
+            Flavour::MySql => ((8, 0), "MySQL 8.0"),
+        };
+        let mut numbers = self.version().split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+        let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        if version < oldest {
+            refuse(
+                format!("{} {} is older than {name}", self.flavour(), self.version()),
+                "upgrade the server",
+            );
+        }
+        if self.is_on("read_only") || self.is_on("super_read_only") {
+            refuse(
+                "the server is read-only, a replica perhaps".to_owned(),
+                "name the server that takes writes",
+            );
+        }
+        if self.is_on("log_bin") && self.get("binlog_format").eq_ignore_ascii_case("statement") {
+            refuse(
+                "binlog_format is STATEMENT, with which a replica gets other numbers than this server gave".to_owned(),
+                "SET PERSIST binlog_format = 'ROW' (MariaDB: SET GLOBAL, and in its option file), then connect anew",
+            );
+        }
+        match self.get("innodb_flush_log_at_trx_commit") {
+            "1" => {}
+            "2" if power_loss => {}
+            "2" => refuse(
+                "innodb_flush_log_at_trx_commit is 2: after a power loss the numbers of the last second are handed out again".to_owned(),
+                "set it to 1, or say `shardid apply --accept-power-loss`",
+            ),
+            other => refuse(
+                format!("innodb_flush_log_at_trx_commit is {other}: after a crash the numbers of the last second are handed out again"),
+                "set it to 1",
+            ),
+        }
+        found
+    }
+}
+
+/// Tables that would begin again at 1 after a crash.
+pub(crate) async fn unsafe_tables(
+    connection: &mut MySqlConnection,
+    node: &NodeName,
+) -> Result<Vec<Failure>, Failure> {
+    let rows: Vec<(String, String)> = sqlx::query_as(sql!("look/engines.sql"))
+        .fetch_all(connection)
+        .await
+        .map_err(|error| failure(node, &error))?;
+    let refuse = |(table, engine): (String, String)| {
+        Failure::new(format!(
+            "table {table} is of engine {engine}, which repeats numbers after a crash"
+        ))
+        .at(format!("node {node}"))
+        .hint(format!("ALTER TABLE {table} ENGINE = InnoDB"))
+    };
+    Ok(rows.into_iter().map(refuse).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(settings: &[(&str, &str)], power_loss: bool) -> Vec<String> {
+        let mut all: BTreeMap<String, String> = [
+            ("version", "10.11.14-MariaDB-0+deb12u2"),
+            ("log_bin", "ON"),
+            ("binlog_format", "ROW"),
+            ("innodb_flush_log_at_trx_commit", "1"),
+            ("read_only", "OFF"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+        all.extend(settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        let node = NodeName::new("my1").unwrap();
+        let failures = Settings(all).refusals(&node, power_loss);
+        failures.iter().flat_map(|f| f.messages().map(|(m, _)| m.to_owned())).collect()
+    }
+
+    #[test]
+    fn a_server_that_could_repeat_numbers_is_refused_with_the_reason() {
+        assert!(refused(&[], false).is_empty());
+        assert!(refused(&[("version", "8.0.36")], false).is_empty());
+        assert!(refused(&[("binlog_format", "STATEMENT")], true)[0].contains("binlog_format"));
+        assert!(refused(&[("binlog_format", "STATEMENT"), ("log_bin", "OFF")], false).is_empty());
+        let two = ("innodb_flush_log_at_trx_commit", "2");
+        assert!(refused(&[two], false)[0].contains("power loss"));
+        assert!(refused(&[two], true).is_empty());
+        // That one does not even survive a crash of the program.
+        assert!(refused(&[("innodb_flush_log_at_trx_commit", "0")], true)[0].contains("crash"));
+        assert!(refused(&[("version", "10.5.9-MariaDB")], false)[0].contains("MariaDB 10.6"));
+        assert!(refused(&[("version", "5.7.44")], false)[0].contains("MySQL 8.0"));
+        assert!(refused(&[("super_read_only", "ON")], false)[0].contains("read-only"));
+        let all = [two, ("read_only", "1"), ("binlog_format", "statement")];
+        assert_eq!(refused(&all, false).len(), 3);
+    }
+}

@@ -1,0 +1,130 @@
+//! The schema on a MySQL server: refinery's migrations, those of all engines
+//! and those of this one.
+//!
+//! DDL is no part of a transaction there, so a cut may leave a migration made
+//! and not written down: each of them may be run again. Whoever calls
+//! [`schema`] or [`catalog`] holds the server's lock.
+
+use refinery_core::traits::r#async::{AsyncMigrate, AsyncQuery, AsyncTransaction};
+use refinery_core::{Migration, Runner};
+use shardid_cluster::NodeName;
+use sqlx::mysql::MySqlConnection;
+use sqlx::{AssertSqlSafe, Executor, Row};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::failure::Failure;
+use crate::mysql::look::Flavour;
+use crate::mysql::{failure, sql};
+
+use crate::mysql::migrations::{CATALOG, COMMON, MARIADB, MYSQL};
+
+fn parsed<'a>(files: impl IntoIterator<Item = &'a (&'a str, &'a str)>) -> Vec<Migration> {
+    let parse = |(name, sql): &(&str, &str)| {
+        Migration::unapplied(name, sql).expect("the names of the files are in refinery's form")
+    };
+    let mut migrations: Vec<Migration> = files.into_iter().map(parse).collect();
+    migrations.sort_by_key(Migration::version);
+    migrations
+}
+
+/// The migrations of the schema on this kind of server, in order.
+pub(crate) fn of_schema(flavour: Flavour) -> Vec<Migration> {
+    let own: &[(&str, &str)] = match flavour {
+        Flavour::MariaDb => &MARIADB,
+        Flavour::MySql => &MYSQL,
+    };
+    parsed(COMMON.iter().chain(own))
+}
+
+/// The migrations of a catalogue.
+pub(crate) fn of_catalog() -> Vec<Migration> {
+    parsed(&CATALOG)
+}
+
+/// The number of the last migration.
+pub(crate) fn latest(migrations: &[Migration]) -> i32 {
+    migrations.last().map_or(0, |migration| i32::try_from(migration.version()).unwrap_or(i32::MAX))
+}
+
+/// Makes the schema or brings it up to date.
+pub(crate) async fn schema(
+    connection: &mut MySqlConnection,
+    flavour: Flavour,
+    node: &NodeName,
+) -> Result<(), Failure> {
+    run(connection, &of_schema(flavour), "shardid.schema_history", node).await
+}
+
+/// Makes the catalogue's tables or brings them up to date.
+pub(crate) async fn catalog(
+    connection: &mut MySqlConnection,
+    node: &NodeName,
+) -> Result<(), Failure> {
+    run(connection, &of_catalog(), "shardid.catalog_history", node).await
+}
+
+async fn run(
+    connection: &mut MySqlConnection,
+    migrations: &[Migration],
+    history: &str,
+    node: &NodeName,
+) -> Result<(), Failure> {
+    connection
+        .execute(sql!("session/create_schema.sql"))
+        .await
+        .map_err(|error| failure(node, &error))?;
+    let done = Runner::new(migrations)
+        .set_migration_table_name(history)
+        .run_async(&mut Session(connection))
+        .await;
+    done.map(|_| ()).map_err(|error| {
+        let cause =
+            std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<sqlx::Error>());
+        match cause {
+            Some(cause) => failure(node, cause),
+            None => Failure::new(error).at(format!("node {node}")),
+        }
+    })
+}
+
+/// A session, as refinery wants it.
+struct Session<'s>(&'s mut MySqlConnection);
+
+impl AsyncTransaction for Session<'_> {
+    type Error = sqlx::Error;
+
+    async fn execute<'a, T: Iterator<Item = &'a str> + Send + 'a>(
+        &'a mut self,
+        queries: T,
+    ) -> Result<usize, sqlx::Error> {
+        let mut count = 0;
+        for query in queries {
+            // Text of our own migrations, and refinery's statements about them.
+            sqlx::raw_sql(AssertSqlSafe(query)).execute(&mut *self.0).await?;
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+impl AsyncQuery<Vec<Migration>> for Session<'_> {
+    async fn query<'a>(&'a mut self, query: &'a str) -> Result<Vec<Migration>, sqlx::Error> {
+        let rows = sqlx::query(AssertSqlSafe(query)).fetch_all(&mut *self.0).await?;
+        rows.iter()
+            .map(|row| {
+                let decode = |error| sqlx::Error::Decode(Box::new(error));
+                let applied: String = row.try_get("applied_on")?;
+                let checksum: String = row.try_get("checksum")?;
+                Ok(Migration::applied(
+                    row.try_get("version")?,
+                    row.try_get("name")?,
+                    OffsetDateTime::parse(&applied, &Rfc3339).map_err(decode)?,
+                    checksum.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+                ))
+            })
+            .collect()
+    }
+}
+
+impl AsyncMigrate for Session<'_> {}

@@ -1,0 +1,198 @@
+//! The steps of a plan for tickets, taken one by one under the locks.
+
+use std::time::Duration;
+
+use rand::distr::{Alphanumeric, SampleString};
+use shardid_cluster::{
+    NodeName, Seen, SeenAt, TicketName, TicketPlan, TicketProblem, TicketStep, TicketTruth,
+    problems, ticket_plan,
+};
+
+use super::change::{Wanted, change, now_us, resume};
+use super::look::{Look, look};
+use super::{Journal, Server, Session};
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::mysql::{look::Settings, migrate};
+use crate::talk;
+use crate::view::tickets as view;
+
+/// What a person chose.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Options {
+    /// Servers that were restored from a backup.
+    pub(crate) restored: Vec<NodeName>,
+    /// Whether numbers may be repeated after a power loss.
+    pub(crate) accept_power_loss: bool,
+    /// How long to wait for another program.
+    pub(crate) wait: Duration,
+}
+
+/// The plan for tickets, or all reasons against it.
+pub(crate) fn plan(
+    file: &ClusterFile,
+    look: &Look,
+    options: &Options,
+) -> Result<TicketPlan, Failure> {
+    let twins = problems(&look.truth)
+        .into_iter()
+        .filter(|problem| matches!(problem, TicketProblem::SameServer(..)));
+    let failures = twins.map(|problem| {
+        let mend = problem.mend();
+        Failure::new(problem).hint(mend)
+    });
+    if let Some(failure) = Failure::all(failures) {
+        return Err(failure);
+    }
+    let latest = (look.latest(), migrate::latest(&migrate::of_catalog()));
+    Ok(ticket_plan(&file.declared.tickets, &look.truth, &options.restored, latest, now_us()))
+}
+
+/// Whether tickets are anybody's business in this cluster.
+pub(crate) fn concerns(file: &ClusterFile) -> bool {
+    file.declared.ticket_nodes().next().is_some()
+}
+
+/// Takes the steps of the plan, made anew under the locks.
+pub(crate) async fn run(file: &ClusterFile, options: &Options) -> Result<(), Failure> {
+    let mut journal = Journal::connect(file, "apply").await?;
+    journal.session.lock(&journal.node, options.wait).await?;
+    // Schemas come first: what a server says about itself is in them.
+    let seen = look(file, "apply", options.accept_power_loss).await?.whole()?;
+    for step in plan(file, &seen, options)?.steps {
+        match &step {
+            TicketStep::Install { node, .. } => install(file, &journal.node, node, options).await?,
+            TicketStep::MigrateCatalog { .. } => {
+                if let Session::Mysql(connection) = &mut journal.session {
+                    migrate::catalog(connection, &journal.node).await?;
+                }
+            }
+            _ => continue,
+        }
+        talk::line(format_args!("  {}", view::done(&step)));
+    }
+    let seen = look(file, "apply", options.accept_power_loss).await?.whole()?;
+    for step in plan(file, &seen, options)?.steps {
+        journal.session.check_lock(&journal.node).await?;
+        take(file, &mut journal, &seen.truth, &step, options).await.map_err(|failure| {
+            failure.detail(format!("this was to be done: {}", view::line(&step)))
+        })?;
+        talk::line(format_args!("  {}", view::done(&step)));
+    }
+    journal.session.close().await;
+    Ok(())
+}
+
+/// Makes the schema on a MySQL server, or brings it up to date.
+async fn install(
+    file: &ClusterFile,
+    catalog: &NodeName,
+    node: &NodeName,
+    options: &Options,
+) -> Result<(), Failure> {
+    let mut server = Server::connect(file, node, "apply").await?;
+    if node != catalog {
+        server.session.lock(node, options.wait).await?;
+    }
+    if let Session::Mysql(connection) = &mut server.session {
+        let flavour = Settings::of(connection, node).await?.flavour();
+        migrate::schema(connection, flavour, node).await?;
+    }
+    server.session.close().await;
+    Ok(())
+}
+
+async fn take(
+    file: &ClusterFile,
+    journal: &mut Journal,
+    truth: &TicketTruth,
+    step: &TicketStep,
+    options: &Options,
+) -> Result<(), Failure> {
+    match step {
+        TicketStep::Install { .. } | TicketStep::MigrateCatalog { .. } => {}
+        TicketStep::Write { ticket, servers } => {
+            let servers: Vec<_> =
+                servers.iter().map(|node| (node.clone(), Seen::default())).collect();
+            journal.write(ticket, &servers).await?;
+        }
+        TicketStep::Create { ticket, node, class, floor } => {
+            let mut server = Server::connect(file, node, "apply").await?;
+            server.create(ticket, *class, *floor).await?;
+            saw(journal, truth, ticket, node, *floor).await?;
+        }
+        TicketStep::Raise { ticket, node, floor, .. } => {
+            let mut server = Server::connect(file, node, "apply").await?;
+            server.raise(ticket, *floor).await?;
+            saw(journal, truth, ticket, node, *floor).await?;
+        }
+        TicketStep::Realign { ticket, before, after, above } => {
+            let wanted = Wanted {
+                ticket: ticket.clone(),
+                before: before.clone(),
+                after: after.clone(),
+                gone: Vec::new(),
+                above: *above,
+            };
+            change(file, journal, &wanted, truth, options.wait).await?;
+        }
+        TicketStep::Resume { ticket } => {
+            let standing = truth.changes.iter().find(|change| change.ticket == *ticket);
+            if let Some(standing) = standing {
+                resume(file, journal, standing.clone(), options.wait).await?;
+            }
+        }
+        TicketStep::Know { node } => mark(file, journal, truth, node).await?,
+    }
+    Ok(())
+}
+
+async fn saw(
+    journal: &mut Journal,
+    truth: &TicketTruth,
+    ticket: &TicketName,
+    node: &NodeName,
+    number: u64,
+) -> Result<(), Failure> {
+    let known = truth.known.get(ticket).and_then(|known| {
+        known.servers.iter().find(|(other, _)| other == node).map(|(_, seen)| *seen)
+    });
+    let seen = known.unwrap_or_default().then(SeenAt { number, at_us: now_us() });
+    journal.seen(ticket, node, seen).await
+}
+
+/// Writes down which server a node is, and leaves a new mark there.
+pub(crate) async fn mark(
+    file: &ClusterFile,
+    journal: &mut Journal,
+    truth: &TicketTruth,
+    node: &NodeName,
+) -> Result<(), Failure> {
+    let Some(seen) = truth.servers.get(node) else { return Ok(()) };
+    let mark = Alphanumeric.sample_string(&mut rand::rng(), 22);
+    let mut server = Server::connect(file, node, "mark").await?;
+    journal.begin_mark(node, &seen.identity, &mark).await?;
+    server.mark(&mark).await?;
+    journal.end_mark(node, &seen.identity).await?;
+    server.session.close().await;
+    Ok(())
+}
+
+/// Remembers how far every server is, so that one that forgets is noticed.
+pub(crate) async fn remember(
+    file: &ClusterFile,
+    journal: &mut Journal,
+    truth: &TicketTruth,
+) -> Result<(), Failure> {
+    for (ticket, known) in &truth.known {
+        for (node, seen) in &known.servers {
+            let Some(state) = truth.state(node, ticket) else { continue };
+            let seen = seen.then(SeenAt { number: state.last, at_us: now_us() });
+            journal.seen(ticket, node, seen).await?;
+        }
+    }
+    for node in truth.servers.keys() {
+        mark(file, journal, truth, node).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! Changing the servers of a ticket, from the journal's state to the end.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use shardid_cluster::{
+    ChangeEffect, ChangeState, MARGIN, NodeName, SeenAt, TicketChange, TicketName, TicketTruth,
+    change_effects, first_floor, next_change_state,
+};
+
+use super::look::look;
+use super::server::Limited;
+use super::{Journal, Server};
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::moving::cut;
+use crate::talk;
+
+/// A change that somebody asks for.
+pub(crate) struct Wanted {
+    pub(crate) ticket: TicketName,
+    /// The servers that hand it out now.
+    pub(crate) before: Vec<NodeName>,
+    /// Those that are to.
+    pub(crate) after: Vec<NodeName>,
+    /// Old servers that are gone for good.
+    pub(crate) gone: Vec<NodeName>,
+    /// A number at or above all that were handed out and forgotten; 0 where
+    /// the servers themselves know.
+    pub(crate) above: u64,
+}
+
+impl Wanted {
+    /// The change as it would be written down now.
+    pub(crate) fn plan(&self, truth: &TicketTruth) -> Result<TicketChange, Failure> {
+        let states = self.before.iter().filter(|node| !self.gone.contains(node));
+        let states = states.filter_map(|node| truth.state(node, &self.ticket));
+        let floor = first_floor(states, self.above).map_err(|error| {
+            Failure::new(error)
+                .at(format!("ticket {}", self.ticket))
+                .hint("begin a new ticket in a wider column: Tickets64 in place of Tickets32")
+        })?;
+        Ok(TicketChange {
+            id: 0,
+            ticket: self.ticket.clone(),
+            before: self.before.clone(),
+            after: self.after.clone(),
+            gone: self.gone.clone(),
+            floor,
+            state: ChangeState::Planned,
+        })
+    }
+}
+
+/// Makes a change: writes it down, then goes through it.
+pub(crate) async fn change(
+    file: &ClusterFile,
+    journal: &mut Journal,
+    wanted: &Wanted,
+    truth: &TicketTruth,
+    wait: Duration,
+) -> Result<(), Failure> {
+    let change = wanted.plan(truth)?;
+    let mut servers = connect(file, &change, &journal.node, wait).await?;
+    cut("tickets/before-planned");
+    let mut change = journal.begin_change(&change).await?;
+    cut("tickets/after-planned");
+    drive(file, journal, &mut servers, &mut change)
+        .await
+        .map_err(|failure| standing(failure, &change))
+}
+
+/// Goes on with a change that is standing.
+pub(crate) async fn resume(
+    file: &ClusterFile,
+    journal: &mut Journal,
+    mut change: TicketChange,
+    wait: Duration,
+) -> Result<(), Failure> {
+    let mut servers = connect(file, &change, &journal.node, wait)
+        .await
+        .map_err(|failure| standing(failure, &change))?;
+    drive(file, journal, &mut servers, &mut change)
+        .await
+        .map_err(|failure| standing(failure, &change))
+}
+
+fn standing(failure: Failure, change: &TicketChange) -> Failure {
+    failure
+        .detail(format!(
+            "the change of the servers of ticket {} is standing, in state {}; no number is handed out twice meanwhile",
+            change.ticket,
+            change.state.as_str()
+        ))
+        .hint(format!("once that is mended: `shardid tickets resume {}`", change.ticket))
+        .standing()
+}
+
+type Servers = BTreeMap<NodeName, Server>;
+
+/// Connects to all servers that the change has to do with, and locks them: a
+/// program that was killed may have left a statement behind.
+async fn connect(
+    file: &ClusterFile,
+    change: &TicketChange,
+    catalog: &NodeName,
+    wait: Duration,
+) -> Result<Servers, Failure> {
+    let mut nodes: Vec<&NodeName> = change.before.iter().chain(&change.after).collect();
+    nodes.retain(|node| !change.gone.contains(node));
+    nodes.sort();
+    nodes.dedup();
+    let connecting = nodes.into_iter().map(|node| async move {
+        let mut server = Server::connect(file, node, "tickets").await?;
+        // The catalogue's lock, which is ours already, is that of its node.
+        if node != catalog {
+            server.session.lock(node, wait).await?;
+        }
+        Ok::<_, Failure>((node.clone(), server))
+    });
+    Ok(try_join_all(connecting).await?.into_iter().collect())
+}
+
+async fn drive(
+    file: &ClusterFile,
+    journal: &mut Journal,
+    servers: &mut Servers,
+    change: &mut TicketChange,
+) -> Result<(), Failure> {
+    while let Some(next) = next_change_state(change.state) {
+        let state = change.state.as_str();
+        journal.session.check_lock(&journal.node).await?;
+        let mut passed = false;
+        for (number, effect) in change_effects(change).iter().enumerate() {
+            cut(&format!("tickets/{state}/before-{}", number + 1));
+            passed |= act(servers, &change.ticket, effect).await? == Limited::Passed;
+            cut(&format!("tickets/{state}/after-{}", number + 1));
+        }
+        if passed {
+            // Clients were quicker than the margin: a higher floor, and again.
+            let floor = higher_floor(file, change).await?;
+            journal.raise_floor(change, floor).await?;
+            continue;
+        }
+        cut(&format!("tickets/{state}/before-next"));
+        match change.state {
+            ChangeState::Limited => {
+                // From here on the catalogue knows the new servers, all of
+                // which stand at the floor.
+                let seen = SeenAt { number: change.floor, at_us: now_us() };
+                let after: Vec<_> = change
+                    .after
+                    .iter()
+                    .map(|node| (node.clone(), shardid_cluster::Seen::default().then(seen)))
+                    .collect();
+                journal.advance(change, next, Some(&after)).await?;
+            }
+            _ => journal.advance(change, next, None).await?,
+        }
+        cut(&format!("tickets/{state}/after-next"));
+    }
+    Ok(())
+}
+
+async fn act(
+    servers: &mut Servers,
+    ticket: &TicketName,
+    effect: &ChangeEffect,
+) -> Result<Limited, Failure> {
+    let (ChangeEffect::Limit { node, .. }
+    | ChangeEffect::Restep { node, .. }
+    | ChangeEffect::Create { node, .. }
+    | ChangeEffect::Drop { node }) = effect;
+    let server = servers.get_mut(node).expect("all servers that are asked are connected");
+    match effect {
+        ChangeEffect::Limit { ceiling, .. } => {
+            let limited = server.limit(ticket, *ceiling).await?;
+            if limited == Limited::Yes {
+                talk::line(format_args!("  {node}: ends before {ceiling}"));
+            }
+            return Ok(limited);
+        }
+        ChangeEffect::Restep { class, floor, .. } => {
+            server.restep(ticket, *class, *floor).await?;
+            talk::line(format_args!("  {node}: class {class}, above {floor}"));
+        }
+        ChangeEffect::Create { class, floor, .. } => {
+            server.create(ticket, *class, *floor).await?;
+            talk::line(format_args!("  {node}: begins with class {class}, above {floor}"));
+        }
+        ChangeEffect::Drop { .. } => {
+            server.drop_ticket(ticket).await?;
+            talk::line(format_args!("  {node}: has forgotten it"));
+        }
+    }
+    Ok(Limited::Yes)
+}
+
+/// A floor above all that the old servers have handed out by now, with twice
+/// the room that was not enough.
+async fn higher_floor(file: &ClusterFile, change: &TicketChange) -> Result<u64, Failure> {
+    let truth = look(file, "tickets", true).await?.truth;
+    let states = change.before.iter().filter_map(|node| truth.state(node, &change.ticket));
+    let floor = first_floor(states, change.floor.saturating_add(MARGIN))
+        .map_err(|error| Failure::new(error).at(format!("ticket {}", change.ticket)))?;
+    talk::line(format_args!("  the servers were quicker: a higher floor, {floor}"));
+    Ok(floor)
+}
+
+/// Microseconds since 1970, by this machine's clock.
+pub(crate) fn now_us() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.ok().and_then(|now| i64::try_from(now.as_micros()).ok()).unwrap_or(0)
+}

@@ -1,0 +1,236 @@
+//! Looking at ticket servers and at the catalogue, without changing anything.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use shardid_cluster::{Class, NodeName, TicketName, TicketServer, TicketState, TicketTruth};
+use sqlx::FromRow;
+
+use super::{Journal, Session, rows};
+use crate::failure::Failure;
+use crate::file::{Address, ClusterFile};
+use crate::mysql::look::{Flavour, Settings, unsafe_tables};
+use crate::mysql::{self, migrate};
+
+/// What a node said, and what speaks against it.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// `MariaDB 10.11.14`, `PostgreSQL`.
+    pub(crate) version: String,
+    /// Its tickets.
+    pub(crate) server: TicketServer,
+    /// Why it should hand out none, unless somebody accepts it.
+    pub(crate) refusals: Vec<Failure>,
+    /// The last migration that this kind of server needs.
+    pub(crate) latest: i32,
+}
+
+/// What was seen of tickets.
+#[derive(Debug)]
+pub(crate) struct Look {
+    /// What a plan is made of; servers that did not answer are missing in it.
+    pub(crate) truth: TicketTruth,
+    /// Each node that tickets have to do with, in the order of the file.
+    pub(crate) nodes: Vec<(NodeName, Result<Answer, Failure>)>,
+}
+
+impl Look {
+    /// Fails where a server did not answer or must not hand out numbers.
+    pub(crate) fn whole(mut self) -> Result<Self, Failure> {
+        let mut failures = Vec::new();
+        let mut nodes = Vec::new();
+        for (node, answer) in self.nodes {
+            match answer {
+                Err(failure) => failures.push(failure),
+                Ok(mut answer) => {
+                    failures.append(&mut answer.refusals);
+                    nodes.push((node, Ok(answer)));
+                }
+            }
+        }
+        self.nodes = nodes;
+        Failure::all(failures).map_or(Ok(self), Err)
+    }
+
+    /// The last migration that any server needs: those of both kinds have the
+    /// same numbers.
+    pub(crate) fn latest(&self) -> i32 {
+        let answers = self.nodes.iter().filter_map(|(_, answer)| answer.as_ref().ok());
+        answers.map(|answer| answer.latest).max().unwrap_or(0)
+    }
+}
+
+/// Looks at all nodes that tickets have to do with at once, and at the catalogue.
+///
+/// Fails only where the catalogue cannot be read.
+pub(crate) async fn look(
+    file: &ClusterFile,
+    task: &str,
+    accept_power_loss: bool,
+) -> Result<Look, Failure> {
+    let mut truth = Journal::look(file, task).await?;
+    // Servers that were taken out of the file still serve, until they are removed.
+    let mut asked: Vec<NodeName> =
+        file.declared.ticket_nodes().map(|node| node.name.clone()).collect();
+    let known = truth.known.values().flat_map(|known| known.nodes());
+    let known = known.chain(truth.changes.iter().flat_map(|change| change.after.clone()));
+    for node in known.collect::<Vec<_>>() {
+        if !asked.contains(&node) && file.addresses.contains_key(&node) {
+            asked.push(node);
+        }
+    }
+    let asking = asked
+        .iter()
+        .map(|node| async move { ask(node, file.address(node)?, task, accept_power_loss).await });
+    let nodes: Vec<_> = asked.iter().cloned().zip(join_all(asking).await).collect();
+    for (node, answer) in &nodes {
+        if let Ok(answer) = answer {
+            truth.servers.insert(node.clone(), answer.server.clone());
+        }
+    }
+    Ok(Look { truth, nodes })
+}
+
+#[derive(FromRow)]
+struct HasRow {
+    tickets: bool,
+}
+
+#[derive(FromRow)]
+struct ServerRow {
+    identity: String,
+    mark: Option<String>,
+}
+
+#[derive(FromRow)]
+struct TicketRow {
+    name: String,
+    server: i64,
+    servers: i64,
+    last: i64,
+    floor: i64,
+    ceiling: Option<i64>,
+    max: i64,
+}
+
+impl TicketRow {
+    /// Checks what nobody but us should have written.
+    fn state(self, node: &NodeName) -> Result<(TicketName, TicketState), Failure> {
+        let wrong = |what: &str| {
+            Failure::new(format!("ticket {}: {what}", self.name)).at(format!("node {node}"))
+        };
+        let class = Class {
+            server: u32::try_from(self.server).map_err(|_| wrong("its server is no number"))?,
+            servers: u32::try_from(self.servers).map_err(|_| wrong("its servers are no number"))?,
+        };
+        if class.servers == 0 {
+            return Err(wrong("it has no servers"));
+        }
+        let number = |value: i64| u64::try_from(value).map_err(|_| wrong("a number below 0"));
+        let state = TicketState {
+            class,
+            last: number(self.last)?,
+            floor: number(self.floor)?,
+            ceiling: self.ceiling.map(number).transpose()?,
+            max: number(self.max)?,
+        };
+        let name = TicketName::new(&self.name).map_err(|error| wrong(&error.to_string()))?;
+        Ok((name, state))
+    }
+}
+
+/// Asks one node, in a transaction that cannot change anything.
+async fn ask(
+    node: &NodeName,
+    address: &Address,
+    task: &str,
+    accept_power_loss: bool,
+) -> Result<Answer, Failure> {
+    let mut session = Session::connect(node, address, task).await?;
+    session.read_only(node).await?;
+    let mut answer = Answer {
+        version: "PostgreSQL".to_owned(),
+        server: TicketServer::default(),
+        refusals: Vec::new(),
+        latest: 0,
+    };
+    let mut uuid = None;
+    if let Session::Mysql(connection) = &mut session {
+        let settings = Settings::of(connection, node).await?;
+        answer.version = format!("{} {}", settings.flavour(), settings.version());
+        answer.refusals = settings.refusals(node, accept_power_loss);
+        answer.refusals.append(&mut unsafe_tables(connection, node).await?);
+        answer.latest = migrate::latest(&migrate::of_schema(settings.flavour()));
+        answer.server.migration =
+            Some(installed(connection, node, settings.flavour(), &mut answer.refusals).await?);
+        uuid = settings.uuid().map(str::to_owned);
+    }
+    let has: Result<Vec<HasRow>, _> = rows!(&mut session, "tickets/has.sql");
+    let has = has.map_err(|error| session.failure(node, &error))?;
+    if has.first().is_some_and(|has| has.tickets) {
+        let server: Result<Vec<ServerRow>, _> = match &mut session {
+            Session::Postgres(connection) => {
+                sqlx::query_as(crate::postgres::sql!("tickets/server.sql"))
+                    .fetch_all(connection)
+                    .await
+            }
+            Session::Mysql(connection) => {
+                sqlx::query_as(mysql::sql!("tickets/server.sql"))
+                    .bind(uuid)
+                    .fetch_all(connection)
+                    .await
+            }
+        };
+        let server = server.map_err(|error| session.failure(node, &error))?;
+        if let Some(row) = server.into_iter().next() {
+            (answer.server.identity, answer.server.mark) = (row.identity, row.mark);
+        }
+        let tickets: Result<Vec<TicketRow>, _> = rows!(&mut session, "tickets/tickets.sql");
+        let tickets = tickets.map_err(|error| session.failure(node, &error))?;
+        answer.server.tickets = tickets
+            .into_iter()
+            .map(|row| row.state(node))
+            .collect::<Result<BTreeMap<_, _>, _>>()?;
+    }
+    session.close().await;
+    Ok(answer)
+}
+
+/// The last of our migrations that was run on a MySQL server; one that this
+/// program does not know, or knows otherwise, speaks against going on.
+async fn installed(
+    connection: &mut sqlx::mysql::MySqlConnection,
+    node: &NodeName,
+    flavour: Flavour,
+    refusals: &mut Vec<Failure>,
+) -> Result<i32, Failure> {
+    let said = |error: sqlx::Error| mysql::failure(node, &error);
+    let (has, _): (bool, bool) = sqlx::query_as(mysql::sql!("look/has.sql"))
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(said)?;
+    if !has {
+        return Ok(0);
+    }
+    let run: Vec<(i32, String, String)> = sqlx::query_as(mysql::sql!("look/migrations.sql"))
+        .fetch_all(connection)
+        .await
+        .map_err(said)?;
+    let known = migrate::of_schema(flavour);
+    for (version, name, checksum) in &run {
+        let same = known.iter().any(|migration| {
+            i64::from(*version) == i64::from(migration.version())
+                && *checksum == migration.checksum().to_string()
+        });
+        if !same {
+            refusals.push(
+                Failure::new(format!(
+                    "migration {version} ({name}) of schema shardid is not one of this program's"
+                ))
+                .at(format!("node {node}"))
+                .hint("use the newest program that this server was changed with"),
+            );
+        }
+    }
+    Ok(run.last().map_or(0, |(version, _, _)| *version))
+}

@@ -1,0 +1,51 @@
+//! The rim of tickets: servers of any engine, the catalogue's journal, changes.
+
+pub(crate) mod apply;
+mod change;
+mod journal;
+mod look;
+mod server;
+mod session;
+
+pub(crate) use change::{Wanted, change, resume};
+pub(crate) use journal::Journal;
+pub(crate) use look::{Look, look};
+pub(crate) use server::Server;
+pub(crate) use session::Session;
+
+/// One statement from `sql/postgres` or `sql/mysql`, whichever the session
+/// speaks, with the same parameters for both.
+macro_rules! query {
+    ($session:expr, $path:literal, |$query:ident, $connection:ident| $run:expr) => {
+        match $session {
+            $crate::tickets::Session::Postgres($connection) => {
+                let $query = sqlx::query(include_str!(concat!("../../../sql/postgres/", $path)));
+                $run
+            }
+            $crate::tickets::Session::Mysql($connection) => {
+                let $query = sqlx::query(include_str!(concat!("../../../sql/mysql/", $path)));
+                $run
+            }
+        }
+    };
+}
+
+/// The rows of such a statement, as a type that both drivers can read.
+macro_rules! rows {
+    ($session:expr, $path:literal) => {
+        match $session {
+            $crate::tickets::Session::Postgres(connection) => {
+                sqlx::query_as(include_str!(concat!("../../../sql/postgres/", $path)))
+                    .fetch_all(connection)
+                    .await
+            }
+            $crate::tickets::Session::Mysql(connection) => {
+                sqlx::query_as(include_str!(concat!("../../../sql/mysql/", $path)))
+                    .fetch_all(connection)
+                    .await
+            }
+        }
+    };
+}
+
+pub(crate) use {query, rows};

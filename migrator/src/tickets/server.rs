@@ -1,0 +1,133 @@
+//! One server of tickets, and what can be done on it.
+
+use shardid_cluster::{Class, NodeName, TicketName};
+use sqlx::Executor;
+
+use super::{Session, query};
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::postgres;
+
+/// A connection to a server that is to be changed.
+pub(crate) struct Server {
+    pub(crate) node: NodeName,
+    pub(crate) session: Session,
+}
+
+/// What a server says to a ceiling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limited {
+    /// It has it.
+    Yes,
+    /// It has handed out more already.
+    Passed,
+}
+
+/// A number as both engines take it; none is larger than a bigint.
+fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+impl Server {
+    /// Connects to a server of tickets.
+    pub(crate) async fn connect(
+        file: &ClusterFile,
+        node: &NodeName,
+        task: &str,
+    ) -> Result<Self, Failure> {
+        let mut session = Session::connect(node, file.address(node)?, task).await?;
+        if let Session::Postgres(connection) = &mut session {
+            connection
+                .execute(postgres::sql!("apply/use_extension.sql"))
+                .await
+                .map_err(|error| postgres::failure(node, &error))?;
+        }
+        Ok(Self { node: node.clone(), session })
+    }
+
+    /// Makes a ticket whose numbers are all above `floor`, unless it is there.
+    pub(crate) async fn create(
+        &mut self,
+        ticket: &TicketName,
+        class: Class,
+        floor: u64,
+    ) -> Result<(), Failure> {
+        let done = query!(&mut self.session, "tickets/create.sql", |query, connection| {
+            query
+                .bind(ticket.as_str())
+                .bind(i64::from(class.server))
+                .bind(i64::from(class.servers))
+                .bind(number(floor))
+                .execute(connection)
+                .await
+                .map(|_| ())
+        });
+        self.said(done)
+    }
+
+    /// Hands out nothing at or above the ceiling from here on.
+    pub(crate) async fn limit(
+        &mut self,
+        ticket: &TicketName,
+        ceiling: u64,
+    ) -> Result<Limited, Failure> {
+        let done = query!(&mut self.session, "tickets/limit.sql", |query, connection| {
+            query.bind(ticket.as_str()).bind(number(ceiling)).execute(connection).await.map(|_| ())
+        });
+        match done {
+            Err(error) if self.session.refused_with(&error, "55000") => Ok(Limited::Passed),
+            other => self.said(other).map(|()| Limited::Yes),
+        }
+    }
+
+    /// Hands out another class, above the floor.
+    pub(crate) async fn restep(
+        &mut self,
+        ticket: &TicketName,
+        class: Class,
+        floor: u64,
+    ) -> Result<(), Failure> {
+        let done = query!(&mut self.session, "tickets/restep.sql", |query, connection| {
+            query
+                .bind(ticket.as_str())
+                .bind(i64::from(class.server))
+                .bind(i64::from(class.servers))
+                .bind(number(floor))
+                .execute(connection)
+                .await
+                .map(|_| ())
+        });
+        self.said(done)
+    }
+
+    /// Goes on above a number.
+    pub(crate) async fn raise(&mut self, ticket: &TicketName, above: u64) -> Result<(), Failure> {
+        let done = query!(&mut self.session, "tickets/raise.sql", |query, connection| {
+            query.bind(ticket.as_str()).bind(number(above)).execute(connection).await.map(|_| ())
+        });
+        self.said(done)
+    }
+
+    /// Forgets a ticket, if it is there.
+    pub(crate) async fn drop_ticket(&mut self, ticket: &TicketName) -> Result<(), Failure> {
+        let done = query!(&mut self.session, "tickets/drop.sql", |query, connection| {
+            query.bind(ticket.as_str()).execute(connection).await.map(|_| ())
+        });
+        match done {
+            Err(error) if self.session.refused_with(&error, "42704") => Ok(()),
+            other => self.said(other),
+        }
+    }
+
+    /// Leaves a mark to know the server again by.
+    pub(crate) async fn mark(&mut self, mark: &str) -> Result<(), Failure> {
+        let done = query!(&mut self.session, "tickets/mark.sql", |query, connection| {
+            query.bind(mark).execute(connection).await.map(|_| ())
+        });
+        self.said(done)
+    }
+
+    fn said(&self, done: Result<(), sqlx::Error>) -> Result<(), Failure> {
+        done.map_err(|error| self.session.failure(&self.node, &error))
+    }
+}

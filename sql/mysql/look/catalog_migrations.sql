@@ -1,0 +1,2 @@
+-- What of the catalogue was made here.
+SELECT version, name, checksum FROM shardid.catalog_history ORDER BY version

@@ -1,0 +1,2 @@
+-- What was installed here.
+SELECT version, name, checksum FROM shardid.schema_history ORDER BY version

@@ -1,0 +1,2 @@
+-- Looking changes nothing: the server enforces it.
+START TRANSACTION READ ONLY

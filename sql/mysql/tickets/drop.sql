@@ -1,0 +1,2 @@
+-- The ticket is forgotten.
+CALL shardid.drop_ticket(?)

@@ -1,0 +1,2 @@
+-- All further numbers are above this one.
+CALL shardid.raise_ticket(?, ?)

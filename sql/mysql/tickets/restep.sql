@@ -1,0 +1,2 @@
+-- Another class, above the floor.
+CALL shardid.restep_ticket(?, ?, ?, ?)

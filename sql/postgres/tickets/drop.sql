@@ -1,0 +1,2 @@
+-- The ticket is forgotten.
+SELECT drop_ticket($1)

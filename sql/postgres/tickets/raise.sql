@@ -1,0 +1,2 @@
+-- All further numbers are above this one.
+SELECT shardid.raise_ticket($1, $2)
