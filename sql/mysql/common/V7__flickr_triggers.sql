@@ -1,0 +1,107 @@
+-- What keeps the numbers of Flickr's tables in their class. The step of
+-- AUTO_INCREMENT is the session's, and is what it was again after the statement;
+-- where the statement fails half-way, after the next one that does not.
+
+DROP PROCEDURE IF EXISTS shardid.before_flickr;
+CREATE PROCEDURE shardid.before_flickr(
+    ticket VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, id BIGINT UNSIGNED)
+    MODIFIES SQL DATA SQL SECURITY DEFINER
+    COMMENT 'Sets the step for the row that is about to be inserted'
+before_flickr: BEGIN
+    DECLARE words TEXT;
+    DECLARE offset_here, step_here INT UNSIGNED;
+    DECLARE last, largest, stop_at, next BIGINT UNSIGNED;
+    IF id = @shardid_raise_table THEN
+        LEAVE before_flickr;
+    END IF;
+    SELECT t.server, t.servers, t.last_ticket, t.max_ticket, t.ceiling
+    INTO offset_here, step_here, last, largest, stop_at
+    FROM shardid.ticket t WHERE t.name = ticket FOR UPDATE;
+    IF last IS NULL THEN
+        SET words = concat('ticket ', ticket, ' does not exist: hint: CALL shardid.create_flickr_tables(database(), 1, 1)');
+        SIGNAL SQLSTATE '42704' SET MESSAGE_TEXT = words;
+    END IF;
+    -- At the end of the column the engine would give its last number for ever.
+    SET next = last + 1 + (offset_here + step_here - (last + 1) % step_here) % step_here;
+    IF next >= coalesce(stop_at, next + 1) THEN
+        SET words = concat('ticket ', ticket, ' is being moved to other steps at ', stop_at, ': hint: shardid tickets resume');
+        SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
+    ELSEIF next > largest - step_here THEN
+        SET words = concat('ticket ', ticket, ' is used up: its largest number is ', largest);
+        SIGNAL SQLSTATE '22003' SET MESSAGE_TEXT = words;
+    END IF;
+    IF @shardid_increment IS NULL THEN
+        SET @shardid_increment = @@SESSION.auto_increment_increment, @shardid_offset = @@SESSION.auto_increment_offset;
+    END IF;
+    SET SESSION auto_increment_increment = step_here, SESSION auto_increment_offset = offset_here;
+END;
+
+DROP PROCEDURE IF EXISTS shardid.after_flickr;
+CREATE PROCEDURE shardid.after_flickr(
+    ticket VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, id BIGINT UNSIGNED)
+    MODIFIES SQL DATA SQL SECURITY DEFINER
+    COMMENT 'Puts the step of the session back, and refuses a number that could repeat one'
+after_flickr: BEGIN
+    DECLARE words TEXT;
+    DECLARE last, largest, stop_at BIGINT UNSIGNED;
+    IF id = @shardid_raise_table THEN
+        LEAVE after_flickr;
+    END IF;
+    SET SESSION auto_increment_increment = @shardid_increment, SESSION auto_increment_offset = @shardid_offset;
+    SET @shardid_increment = NULL, @shardid_offset = NULL;
+    UPDATE shardid.ticket t SET t.last_ticket = id
+    WHERE t.name = ticket AND t.last_ticket < id AND id % t.servers = t.server % t.servers
+      AND id <= t.max_ticket - t.servers AND id < coalesce(t.ceiling, id + 1);
+    IF row_count() = 1 THEN
+        LEAVE after_flickr;
+    END IF;
+    SELECT t.last_ticket, t.max_ticket - t.servers, t.ceiling INTO last, largest, stop_at
+    FROM shardid.ticket t WHERE t.name = ticket FOR UPDATE;
+    IF id <= last THEN
+        SET words = concat('number ', id, ' of ', ticket, ' was handed out before: hint: CALL shardid.raise_ticket(''', ticket, ''', ', last, ')');
+    ELSEIF id >= stop_at THEN
+        SET words = concat('ticket ', ticket, ' is being moved to other steps at ', stop_at, ': hint: shardid tickets resume');
+    ELSEIF id > largest THEN
+        SET words = concat('ticket ', ticket, ' is used up: its largest number is ', largest);
+        SIGNAL SQLSTATE '22003' SET MESSAGE_TEXT = words;
+    ELSE
+        SET words = concat('number ', id, ' of ', ticket, ' is not this server''s: hint: leave the id to the table');
+    END IF;
+    SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
+END;
+
+DROP TRIGGER IF EXISTS shardid.before_tickets64;
+CREATE TRIGGER shardid.before_tickets64 BEFORE INSERT ON shardid.Tickets64 FOR EACH ROW
+    CALL shardid.before_flickr('Tickets64', NEW.id);
+
+DROP TRIGGER IF EXISTS shardid.after_tickets64;
+CREATE TRIGGER shardid.after_tickets64 AFTER INSERT ON shardid.Tickets64 FOR EACH ROW
+    CALL shardid.after_flickr('Tickets64', NEW.id);
+
+DROP TRIGGER IF EXISTS shardid.before_tickets32;
+CREATE TRIGGER shardid.before_tickets32 BEFORE INSERT ON shardid.Tickets32 FOR EACH ROW
+    CALL shardid.before_flickr('Tickets32', NEW.id);
+
+DROP TRIGGER IF EXISTS shardid.after_tickets32;
+CREATE TRIGGER shardid.after_tickets32 AFTER INSERT ON shardid.Tickets32 FOR EACH ROW
+    CALL shardid.after_flickr('Tickets32', NEW.id);
+
+-- A row with a number of its own takes the table's counter above it, for good,
+-- without the ALTER TABLE that would end the transaction and let others in.
+DROP PROCEDURE IF EXISTS shardid.raise_table;
+CREATE PROCEDURE shardid.raise_table(
+    ticket VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, above BIGINT UNSIGNED)
+    MODIFIES SQL DATA SQL SECURITY DEFINER
+    COMMENT 'Takes the counter of a table of Flickr''s above a number; nothing for other tickets'
+BEGIN
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN SET @shardid_raise_table = NULL; RESIGNAL; END;
+    SET @shardid_raise_table = above;
+    IF ticket = 'Tickets64' AND above > 0 THEN
+        REPLACE INTO shardid.Tickets64 (id, stub) VALUES (above, '');
+        DELETE FROM shardid.Tickets64 WHERE id = above;
+    ELSEIF ticket = 'Tickets32' AND above > 0 THEN
+        REPLACE INTO shardid.Tickets32 (id, stub) VALUES (above, '');
+        DELETE FROM shardid.Tickets32 WHERE id = above;
+    END IF;
+    SET @shardid_raise_table = NULL;
+END;
