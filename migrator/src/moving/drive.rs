@@ -7,7 +7,7 @@ use shardid_cluster::{Effect, MoveEvent, MoveState, effects, next_state};
 use super::fence::Fence;
 use super::road::Road;
 use super::server::Server;
-use super::{carry, checks, clean, fence, schema, stop, stream};
+use super::{carry, checks, clean, compare, fence, schema, stop, stream};
 use crate::failure::Failure;
 
 /// How often a fence is tried before the move is left standing.
@@ -125,7 +125,7 @@ fn cut_at(state: MoveState, place: &str) {
 
 /// The same within an effect: after a line of the journal, as `left/slot`, or
 /// before one, as `gone/slot`.
-pub(super) fn cut(place: &str) {
+pub(crate) fn cut(place: &str) {
     if std::env::var_os("SHARDID_CUT_AT").is_some_and(|at| at == *place) {
         std::process::abort();
     }
@@ -145,6 +145,7 @@ async fn take(road: &mut Road<'_>, effect: Effect, deadline: Instant) -> Result<
         Effect::AwaitCopy => stream::await_copy(road).await?,
         Effect::MakeIndexes => schema::make_indexes(road).await?,
         Effect::PrepareWayBack => stream::prepare_way_back(road).await?,
+        Effect::Compare => compare::fully(road).await?,
         Effect::AwaitClose => stream::await_close(road).await?,
         Effect::RaiseFence => return fence::raise(road, deadline).await,
         Effect::AwaitDrained => return stream::await_drained(road, deadline).await,

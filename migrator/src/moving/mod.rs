@@ -2,13 +2,14 @@
 //!
 //! The rule is `shardid_cluster::{next_state, effects}`: a state is written into
 //! the journal before its effects begin, and each effect may run twice. Here
-//! are the effects ([`schema`], [`stream`], [`fence`], [`carry`], [`clean`]),
+//! are the effects ([`schema`], [`stream`], [`compare`], [`fence`], [`carry`], [`clean`]),
 //! the journal they are driven by ([`journal`]), what is looked at before
 //! anything is made ([`checks`]), and the loop ([`drive`]).
 
 mod carry;
 mod checks;
 mod clean;
+mod compare;
 mod drive;
 mod fence;
 pub(crate) mod journal;
@@ -20,7 +21,7 @@ mod stream;
 
 pub(crate) use checks::check_all;
 pub(crate) use clean::retire;
-pub(crate) use drive::drive;
+pub(crate) use drive::{cut, drive};
 pub(crate) use journal::{Journal, Move};
 pub(crate) use road::{Entrance, Options, Road, Verify};
 pub(crate) use server::Server;

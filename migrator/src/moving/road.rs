@@ -12,12 +12,12 @@ use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::talk;
 
-/// How carefully both copies are compared behind the fence.
+/// How carefully both copies are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Verify {
-    /// Count and sum every table, if all together have at most 100,000 rows
+    /// Count and sum every table while writers wait, if all have at most 100,000 rows
     Cheap,
-    /// Count and sum every table, however long writers wait for it
+    /// Count and sum every table before writers wait, and small ones again while they do
     Full,
     /// Trust the replication
     None,
@@ -35,6 +35,8 @@ pub(crate) struct Road<'a> {
     pub(crate) file: &'a ClusterFile,
     pub(crate) record: Move,
     pub(crate) options: Options,
+    /// Whether this run has compared all rows.
+    pub(crate) compared: bool,
     pub(crate) journal: Journal,
     pub(crate) source: Server,
     pub(crate) target: Server,
@@ -116,7 +118,7 @@ impl Entrance {
             }
         };
         let Self { journal, record, source } = self;
-        Ok(Road { file, record, options, journal, source, target })
+        Ok(Road { file, record, options, compared: false, journal, source, target })
     }
 
     /// Lets writers go on at the source, where the shard still lives.

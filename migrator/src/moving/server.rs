@@ -124,6 +124,19 @@ impl Server {
         self.batch(bounds, vec![statements.join(";\n")]).await
     }
 
+    /// Begins a transaction with statements that the server itself has put
+    /// together, and leaves it open unless one of them waits too long.
+    pub(super) async fn begin_with(&mut self, statements: Vec<String>) -> Result<Batch, Failure> {
+        let text = format!("BEGIN;\n{}", statements.join(";\n"));
+        let done = sqlx::raw_sql(AssertSqlSafe(text.as_str())).execute(&mut self.connection).await;
+        let Err(error) = done else { return Ok(Batch::Done) };
+        self.run(sqlx::query(sql!("move/compare/let_go.sql"))).await?;
+        match WAITED.iter().any(|code| is_sqlstate(&error, code)) {
+            true => Ok(Batch::LockTimeout),
+            false => Err(self.said(&error).detail(format!("statement: {text}"))),
+        }
+    }
+
     async fn batch(
         &mut self,
         bounds: Vec<String>,

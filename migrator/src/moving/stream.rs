@@ -129,7 +129,7 @@ impl Errors {
     }
 }
 
-fn check_stop() -> Result<(), Failure> {
+pub(super) fn check_stop() -> Result<(), Failure> {
     if stop::asked_to_stand() { Err(Failure::new("stopped as you asked")) } else { Ok(()) }
 }
 
@@ -147,13 +147,25 @@ pub(super) async fn prepare_way_back(road: &mut Road<'_>) -> Result<(), Failure>
 
 /// Waits until the target is close behind, and the copy is of what the tables are.
 pub(super) async fn await_close(road: &mut Road<'_>) -> Result<(), Failure> {
+    catch_up(road).await?;
+    schema::check_unchanged(road).await?;
+    // So that its server need not keep what the source has sent.
+    if road.record.way_back && road.record.rollback_of.is_none() {
+        let name = road.record.way_back_stream();
+        road.target.run(sqlx::query(sql!("move/stream/advance.sql")).bind(name)).await?;
+    }
+    Ok(())
+}
+
+/// Waits until the target is close behind.
+pub(super) async fn catch_up(road: &mut Road<'_>) -> Result<(), Failure> {
     let name = road.record.stream();
     let (mut said, mut known) = (Instant::now(), Errors::default());
     loop {
         let (bytes, active) = lag(&mut road.source, &name, None).await?;
         // Behind by nothing but what idle servers write of themselves, and somebody reads.
         if active && bytes <= CLOSE_BYTES {
-            break;
+            return Ok(());
         }
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
         let now: Copying = road.target.row(query).await?.ok_or_else(|| gone(road, &name))?;
@@ -167,13 +179,6 @@ pub(super) async fn await_close(road: &mut Road<'_>) -> Result<(), Failure> {
         nudge(&mut road.source).await?;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    schema::check_unchanged(road).await?;
-    // So that its server need not keep what the source has sent.
-    if road.record.way_back && road.record.rollback_of.is_none() {
-        let name = road.record.way_back_stream();
-        road.target.run(sqlx::query(sql!("move/stream/advance.sql")).bind(name)).await?;
-    }
-    Ok(())
 }
 
 /// How many bytes the reader of a slot is behind, and whether there is a reader.
@@ -201,21 +206,31 @@ pub(super) async fn await_drained(
     road: &mut Road<'_>,
     deadline: Instant,
 ) -> Result<Fence, Failure> {
-    let name = road.record.stream();
     let position: Vec<String> =
         road.source.column(sqlx::query_scalar(sql!("move/stream/position.sql"))).await?;
-    let position = position.concat();
+    if drained(road, &position.concat(), deadline).await? {
+        return Ok(Fence::Held);
+    }
+    let seconds = road.options.fence_max.as_secs_f64();
+    Ok(Fence::Lost(format!("the target was still behind after {seconds:.1} s")))
+}
+
+/// Waits until the target has everything up to a position; false where the time
+/// is up before.
+pub(super) async fn drained(
+    road: &mut Road<'_>,
+    position: &str,
+    deadline: Instant,
+) -> Result<bool, Failure> {
+    let name = road.record.stream();
     nudge(&mut road.source).await?;
     loop {
-        let (bytes, _) = lag(&mut road.source, &name, Some(&position)).await?;
+        let (bytes, _) = lag(&mut road.source, &name, Some(position)).await?;
         if bytes == 0 {
-            return Ok(Fence::Held);
+            return Ok(true);
         }
         if Instant::now() > deadline {
-            return Ok(Fence::Lost(format!(
-                "the target was still {bytes} bytes behind after {:.1} s",
-                road.options.fence_max.as_secs_f64()
-            )));
+            return Ok(false);
         }
         tokio::time::sleep(Duration::from_millis(3)).await;
     }

@@ -2,6 +2,7 @@
 //! moves at every step.
 
 mod carried;
+mod compare;
 mod cut;
 mod rebalance;
 mod refusals;

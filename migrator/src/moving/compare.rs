@@ -1,0 +1,191 @@
+//! Both copies compared: all of them before the fence, small ones behind it.
+//!
+//! Two copies are the same only as of the same moment. Behind the fence every
+//! moment will do; before it one is made: the source's tables are locked for as
+//! long as the target takes to catch up, both servers remember what they see,
+//! and writers go on while that is read.
+
+use std::time::{Duration, Instant};
+
+use shardid_cluster::MoveKind;
+use sqlx::AssertSqlSafe;
+
+use super::fence::Fence;
+use super::road::{Road, Verify};
+use super::server::{Batch, Server};
+use super::stream;
+use crate::failure::Failure;
+use crate::postgres::{failure, is_sqlstate, sql};
+
+/// As many rows are compared behind the fence: a few hundredths of a second.
+const CHEAP_ROWS: i64 = 100_000;
+
+/// The longest that writers wait for a moment's lock, and again while the target
+/// catches up.
+const MOMENT_MS: u64 = 200;
+
+/// How often a moment is tried before the move is left standing.
+const MOMENTS_MAX: u32 = 50;
+
+/// A table of the shard, quoted, with how many rows it may have.
+type Rows = (String, i64);
+
+/// What a table holds: how many rows, and their sum in any order.
+type Sum = (i64, String);
+
+/// Compares all rows of both copies, as of one moment, while writers go on.
+pub(super) async fn fully(road: &mut Road<'_>) -> Result<(), Failure> {
+    if road.options.verify != Verify::Full || road.compared {
+        return Ok(());
+    }
+    let mut here = Server::connect(road.file, &road.source.node).await?;
+    let mut there = Server::connect(road.file, &road.target.node).await?;
+    let mut moments = 0;
+    while !one_moment(road, &mut here, &mut there).await? {
+        moments += 1;
+        if moments == MOMENTS_MAX {
+            return Err(Failure::new(format!(
+                "{MOMENTS_MAX} times the target did not catch up within {MOMENT_MS} ms, so both copies cannot be compared"
+            ))
+            .hint(format!(
+                "`shardid resume {}` without `--verify full`, or when less is written",
+                road.record.id
+            )));
+        }
+        tokio::time::sleep(Duration::from_millis(20 * u64::from(moments))).await;
+    }
+    road.say("comparing all rows");
+    let (began, mut rows) = (Instant::now(), 0);
+    for (table, _) in tables(road).await? {
+        let (ours, theirs) = tokio::join!(sum(&mut here, &table), sum(&mut there, &table));
+        let (ours, theirs) = (ours?, theirs?);
+        check(road, &table, &ours, &theirs)?;
+        rows += ours.0;
+        stream::check_stop()?;
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    road.say(format_args!("{rows} rows compared in {seconds:.1} s"));
+    road.compared = true;
+    Ok(())
+}
+
+/// Compares both copies behind the fence, if that is asked for and they are small.
+pub(super) async fn within(road: &mut Road<'_>, deadline: Instant) -> Result<Fence, Failure> {
+    if road.options.verify == Verify::None {
+        return Ok(Fence::Held);
+    }
+    let tables = tables(road).await?;
+    if tables.iter().map(|(_, rows)| rows).sum::<i64>() > CHEAP_ROWS {
+        return Ok(Fence::Held);
+    }
+    bound(road, Some(deadline)).await?;
+    let outcome = compare(road, tables).await;
+    bound(road, None).await?;
+    outcome
+}
+
+async fn compare(road: &mut Road<'_>, tables: Vec<Rows>) -> Result<Fence, Failure> {
+    for (table, _) in tables {
+        let (ours, theirs) =
+            tokio::join!(try_sum(&mut road.source, &table), try_sum(&mut road.target, &table));
+        let (Some(ours), Some(theirs)) = (ours?, theirs?) else {
+            return Ok(Fence::Lost("comparing both copies took too long".to_owned()));
+        };
+        check(road, &table, &ours, &theirs)?;
+    }
+    Ok(Fence::Held)
+}
+
+/// No statement on either server may go on after the deadline.
+async fn bound(road: &mut Road<'_>, deadline: Option<Instant>) -> Result<(), Failure> {
+    let ms = deadline.map_or(0, |deadline| {
+        deadline.saturating_duration_since(Instant::now()).as_millis().clamp(1, i32::MAX as u128)
+    });
+    let limit = || sqlx::query(sql!("move/compare/bound.sql")).bind(ms.to_string());
+    let (here, there) = tokio::join!(road.source.run(limit()), road.target.run(limit()));
+    here.and(there)
+}
+
+fn check(road: &Road<'_>, table: &str, ours: &Sum, theirs: &Sum) -> Result<(), Failure> {
+    if ours == theirs {
+        return Ok(());
+    }
+    let which = match road.record.kind {
+        MoveKind::Copy => "the new copy",
+        MoveKind::Rollback => "the old copy",
+    };
+    Err(Failure::new(format!(
+        "{which} of table {table} differs: {} rows on {}, {} on {}",
+        ours.0, road.source.node, theirs.0, road.target.node
+    ))
+    .hint(format!("`shardid abort {}`: the shard stays where it is", road.record.id)))
+}
+
+async fn tables(road: &mut Road<'_>) -> Result<Vec<Rows>, Failure> {
+    let query = sqlx::query_as(sql!("move/carry/tables.sql")).bind(road.record.schema.as_str());
+    road.source.rows(query).await
+}
+
+async fn sum(server: &mut Server, table: &str) -> Result<Sum, Failure> {
+    let statement = sum_statement(server, table).await?;
+    let row = sqlx::query_as(AssertSqlSafe(statement)).fetch_one(&mut server.connection).await;
+    row.map_err(|error| failure(&server.node, &error))
+}
+
+/// The same; none where the server has run out of time.
+async fn try_sum(server: &mut Server, table: &str) -> Result<Option<Sum>, Failure> {
+    let statement = sum_statement(server, table).await?;
+    match sqlx::query_as(AssertSqlSafe(statement)).fetch_one(&mut server.connection).await {
+        Ok(row) => Ok(Some(row)),
+        Err(error) if is_sqlstate(&error, "57014") => Ok(None),
+        Err(error) => Err(failure(&server.node, &error)),
+    }
+}
+
+async fn sum_statement(server: &mut Server, table: &str) -> Result<String, Failure> {
+    let query = sqlx::query_scalar(sql!("move/carry/sum.sql")).bind(table);
+    Ok(server.column::<String>(query).await?.concat())
+}
+
+/// Has both servers remember what they see at a moment at which both copies are
+/// the same; false where they did not come to be, and nobody waits any more.
+async fn one_moment(
+    road: &mut Road<'_>,
+    here: &mut Server,
+    there: &mut Server,
+) -> Result<bool, Failure> {
+    stream::catch_up(road).await?;
+    let query = sqlx::query_scalar(sql!("move/compare/hold.sql"))
+        .bind(road.record.schema.as_str())
+        .bind(i64::try_from(MOMENT_MS).unwrap_or(i64::MAX));
+    let statements: Vec<String> = road.source.column(query).await?;
+    let Batch::Done = road.source.begin_with(statements).await? else { return Ok(false) };
+    let outcome = remember(road, here, there).await;
+    road.source.run(sqlx::query(sql!("move/compare/let_go.sql"))).await?;
+    let both = outcome?;
+    if !both {
+        here.run(sqlx::query(sql!("move/compare/let_go.sql"))).await?;
+    }
+    Ok(both)
+}
+
+/// While the source's tables are locked.
+async fn remember(
+    road: &mut Road<'_>,
+    here: &mut Server,
+    there: &mut Server,
+) -> Result<bool, Failure> {
+    let deadline = Instant::now() + Duration::from_millis(MOMENT_MS);
+    // What has been committed must be on disk to be sent.
+    here.run(sqlx::query(sql!("move/compare/flush.sql"))).await?;
+    here.run(sqlx::query(sql!("move/compare/begin.sql"))).await?;
+    // The first query of the transaction: from here on it sees nothing new.
+    let position = sqlx::query_scalar(sql!("move/stream/flushed.sql"));
+    let position = here.column::<String>(position).await?.concat();
+    if !stream::drained(road, &position, deadline).await? {
+        return Ok(false);
+    }
+    there.run(sqlx::query(sql!("move/compare/begin.sql"))).await?;
+    there.column::<String>(sqlx::query_scalar(sql!("move/stream/flushed.sql"))).await?;
+    Ok(true)
+}

@@ -1,0 +1,2 @@
+-- A transaction that goes on seeing what its first query saw.
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY

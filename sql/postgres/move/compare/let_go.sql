@@ -1,0 +1,2 @@
+-- Ends the transaction; it has changed nothing.
+ROLLBACK

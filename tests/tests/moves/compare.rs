@@ -1,0 +1,113 @@
+//! Both copies are compared, and nobody waits for that.
+
+use std::time::Duration;
+
+use shardid_tests::estate::{Estate, Writer, schema};
+
+use crate::shared;
+
+/// Rows that take longer to read than writers may wait.
+const ROWS: u32 = 600_000;
+
+fn fill(estate: &Estate, shard: u32, rows: u32) {
+    estate.make_tables(shard);
+    let schema = schema(shard);
+    estate.psql(
+        &estate.home(shard),
+        &format!(
+            "CREATE TABLE {schema}.photo (id bigint PRIMARY KEY, caption text);
+             INSERT INTO {schema}.photo SELECT n, repeat('a photo ', 4) || n FROM generate_series(1, {rows}) AS n;
+             ANALYZE {schema}.photo"
+        ),
+    );
+}
+
+/// Milliseconds that a move was in a state, all in all.
+fn spent(estate: &Estate, id: &str, state: &str) -> f64 {
+    let sql = format!(
+        "SELECT coalesce(sum(ms), 0) FROM (SELECT state, 1000 * extract(epoch FROM lead(since) OVER (ORDER BY since) - since) AS ms
+           FROM shardid.move_log WHERE move = {id}) AS t WHERE state = '{state}'"
+    );
+    estate.psql("pg1", &sql).parse().expect("milliseconds")
+}
+
+#[test]
+fn all_rows_are_compared_before_the_fence_and_no_writer_waits_for_that() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    fill(estate, shard, ROWS);
+    let number = shard.to_string();
+    let writers: Vec<Writer> = (0..2)
+        .map(|lane| Writer::begin(estate, shard, lane << 40, Duration::from_millis(2)))
+        .collect();
+    let run = estate.run(&["move", &number, "--to", "pg2", "--verify", "full", "--yes"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let id = estate.last_move(shard);
+    let rollback = estate.run(&["rollback", &id, "--verify", "full"]);
+    assert_eq!(rollback.code, 0, "{}", rollback.stderr);
+    let mut tally = shardid_tests::estate::Tally::default();
+    for writer in writers {
+        tally.add(writer.end());
+    }
+    for run in [&run, &rollback] {
+        let said = run.stderr.lines().find(|line| line.contains("rows compared in"));
+        let said = said.unwrap_or_else(|| panic!("nothing was compared:\n{}", run.stderr));
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let rows: u32 = words[2].parse().expect("a number of rows");
+        assert!(rows > ROWS, "{said}: those of the writers too");
+    }
+    let said = run.stderr.lines().find_map(|l| l.split_once("rows compared in ")).expect("above").1;
+    let compared: f64 = said.trim_end_matches(" s").parse().expect("seconds");
+    let fenced = spent(estate, &id, "fenced");
+    assert!(fenced < compared * 1000.0, "{fenced} ms behind the fence, {compared} s comparing");
+    let longest = tally.took.iter().map(|(_, took)| *took).max().expect("rows were written");
+    println!("compared in {compared} s, {fenced} ms behind the fence, longest write {longest:?}");
+    assert!(longest < Duration::from_millis(1500), "a writer waited {longest:?}");
+    estate.assert_whole(shard, &tally);
+    estate.assert_no_trace(shard);
+}
+
+#[test]
+fn a_copy_that_differs_is_found_before_the_fence_and_the_shard_stays() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    fill(estate, shard, 150_000);
+    let (number, schema) = (shard.to_string(), schema(shard));
+    let writer = Writer::begin(estate, shard, 0, Duration::from_millis(2));
+    let held = estate.run_held(
+        "following/before-Compare",
+        &["move", &number, "--to", "pg2", "--verify", "full", "--yes"],
+    );
+    // As many rows as before, and one is another.
+    estate.psql("pg2", &format!("UPDATE {schema}.photo SET caption = 'other' WHERE id = 77"));
+    let run = held.let_go();
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    let words =
+        format!("the new copy of table {schema}.photo differs: 150000 rows on pg1, 150000 on pg2");
+    assert!(run.stderr.contains(&words), "{}", run.stderr);
+    let id = estate.last_move(shard);
+    assert!(run.stderr.contains(&format!("`shardid abort {id}`")), "{}", run.stderr);
+    assert_eq!(spent(estate, &id, "fenced"), 0.0);
+    writer.wait_for(5);
+    estate.run(&["abort", &id]).ok();
+    let tally = writer.end();
+    assert!(!tally.refused.contains_key("SI002"), "{:?}", tally.refused);
+    estate.assert_whole(shard, &tally);
+    estate.assert_no_trace(shard);
+}
+
+#[test]
+fn a_small_copy_that_differs_is_found_behind_the_fence_too() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    fill(estate, shard, 100);
+    let (number, schema) = (shard.to_string(), schema(shard));
+    let held =
+        estate.run_held("following/before-AwaitClose", &["move", &number, "--to", "pg2", "--yes"]);
+    estate.psql("pg2", &format!("DELETE FROM {schema}.photo WHERE id = 77"));
+    let run = held.let_go();
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    let words = format!("the new copy of table {schema}.photo differs: 100 rows on pg1, 99 on pg2");
+    assert!(run.stderr.contains(&words), "{}", run.stderr);
+    // The fence is down, and the sessions' time is not bounded any more.
+    estate.psql("pg1", &format!("INSERT INTO {schema}.item (n) VALUES (1)"));
+    estate.run(&["abort", &estate.last_move(shard)]).ok();
+    estate.assert_no_trace(shard);
+}
