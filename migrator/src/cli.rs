@@ -186,8 +186,8 @@ pub(crate) struct Init {
 pub(crate) enum Dev {
     /// Start servers, making those that are not there yet
     ///
-    /// The servers are real ones, of an installed PostgreSQL, and live in
-    /// `.shardid` here, with their logs in `.shardid/log` and a cluster file that
+    /// The servers are real ones, of an installed PostgreSQL (and MySQL or MariaDB
+    /// for `--ticket-servers`), and live in `.shardid` here, with their logs in `.shardid/log` and a cluster file that
     /// every command uses where there is no `shardid.toml`. They listen on free
     /// ports of 127.0.0.1 (the password is in `.shardid/pgpass`) and on sockets
     /// that only you can reach (no password). Run again it starts what is not
@@ -208,9 +208,26 @@ pub(crate) enum Dev {
 pub(crate) struct DevUp {
     /// How many PostgreSQL nodes
     ///
-    /// More than there are adds nodes; fewer takes none away.
-    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub(crate) nodes: u16,
+    /// Two where it is not said. More than there are adds nodes; fewer takes
+    /// none away. 0 is for ticket servers alone.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(0..=64))]
+    pub(crate) nodes: Option<u16>,
+
+    /// How many MySQL or MariaDB servers that share a ticket
+    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=64))]
+    pub(crate) ticket_servers: u16,
+
+    /// Which of the two the ticket servers are
+    ///
+    /// Without it: what is installed, MariaDB first.
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<MysqlEngine>,
+
+    /// The mysqld or mariadbd to use
+    ///
+    /// Without it: the one on the path, or in /usr/sbin.
+    #[arg(long, env = "SHARDID_MYSQLD", value_name = "FILE", hide_env_values = true, value_parser = path())]
+    pub(crate) mysqld: Option<PathBuf>,
 
     /// How many logical shards their cluster file declares
     ///
@@ -224,6 +241,25 @@ pub(crate) struct DevUp {
     /// has the extension.
     #[arg(long, env = "PG_CONFIG", value_name = "FILE", hide_env_values = true, value_parser = path())]
     pub(crate) pg_config: Option<PathBuf>,
+}
+
+/// Which server speaks MySQL's language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum MysqlEngine {
+    /// MariaDB
+    Mariadb,
+    /// MySQL
+    Mysql,
+}
+
+impl std::fmt::Display for MysqlEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Mariadb => "MariaDB",
+            Self::Mysql => "MySQL",
+        })
+    }
 }
 
 #[derive(Debug, Args)]

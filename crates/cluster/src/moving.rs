@@ -83,7 +83,8 @@ pub enum Effect {
     CarryOver,
     /// Have the way back begin here: what the target has so far came from the source.
     SealWayBack,
-    /// Tell the source that the shard has moved: its copy refuses with the new node's name.
+    /// Tell the source that the shard has moved: its copy refuses with the new node's name,
+    /// and its sequences are closed.
     GuardSource,
     /// Let the target give ids and take writes.
     OpenTarget,
@@ -99,6 +100,8 @@ pub enum Effect {
     LowerFence,
     /// Remove everything that was made.
     RemoveAll,
+    /// Close what was opened of an old copy that is not gone back to after all.
+    CloseOldCopy,
 }
 
 /// An event that cannot happen in a state.
@@ -138,9 +141,9 @@ pub fn next_state(
 /// What is done in a state, in this order.
 pub fn effects(kind: MoveKind, state: MoveState) -> &'static [Effect] {
     use Effect::{
-        AwaitClose, AwaitCopy, AwaitDrained, CarryOver, Check, CleanUp, Compare, EndStream,
-        GuardSource, LowerFence, MakeIndexes, MakeSchema, OpenTarget, OpenWayBack, PrepareWayBack,
-        Publish, RaiseFence, RemoveAll, SealWayBack, Subscribe, TellNodes,
+        AwaitClose, AwaitCopy, AwaitDrained, CarryOver, Check, CleanUp, CloseOldCopy, Compare,
+        EndStream, GuardSource, LowerFence, MakeIndexes, MakeSchema, OpenTarget, OpenWayBack,
+        PrepareWayBack, Publish, RaiseFence, RemoveAll, SealWayBack, Subscribe, TellNodes,
     };
     match (kind, state) {
         (_, MoveState::Planned) => &[Check],
@@ -160,7 +163,7 @@ pub fn effects(kind: MoveKind, state: MoveState) -> &'static [Effect] {
         }
         (MoveKind::Copy, MoveState::Aborting) => &[LowerFence, RemoveAll],
         // The old copy goes on following: it is there to be gone back to another time.
-        (MoveKind::Rollback, MoveState::Aborting) => &[LowerFence],
+        (MoveKind::Rollback, MoveState::Aborting) => &[LowerFence, CloseOldCopy],
         (_, MoveState::Done | MoveState::Aborted) => &[],
     }
 }

@@ -1,7 +1,9 @@
 //! Throw-away servers: `shardid dev up`, `down` and `status`.
 
 mod account;
+mod file;
 mod find;
+mod mysql;
 mod server;
 mod state;
 
@@ -13,12 +15,16 @@ use crate::cli::{DevDown, DevUp};
 use crate::commands::print;
 use crate::dev::account::Account;
 use crate::dev::find::Installation;
+use crate::dev::mysql::Mysql;
 use crate::dev::server::Server;
-use crate::dev::state::State;
+use crate::dev::state::{ServerState, State};
 use crate::failure::Failure;
 use crate::file::{EMBEDDED_FOLDER, FILE_NAME};
 use crate::talk;
 use crate::view::table::{Column, Table};
+
+/// How many PostgreSQL nodes there are where nobody says.
+const NODES: usize = 2;
 
 /// How many shards the cluster file declares where nobody says.
 const SHARDS: u32 = 64;
@@ -38,32 +44,44 @@ pub(crate) fn client_program(name: &str) -> Result<tokio::process::Command, Fail
 /// Starts the servers, making those that are missing.
 pub(crate) async fn up(args: &DevUp) -> Result<(), Failure> {
     let folder = folder()?;
-    let pg_config = args.pg_config.as_deref().filter(|path| !path.as_os_str().is_empty());
     let account = Account::for_servers()?;
     let before = State::load(&folder)?;
-    let installation = match (&before, pg_config) {
-        (Some(state), None) => Installation::at(&state.bin)?,
-        _ => find::installation(pg_config)?,
+    let (nodes, tickets) = counts(args, before.as_ref())?;
+    let installation = match nodes {
+        0 => None,
+        _ => Some(postgres(args, before.as_ref(), &account)?),
     };
-    installation.check(&account)?;
+    let mysql = match tickets {
+        0 => None,
+        _ => Some(mysql_of(args, before.as_ref())?),
+    };
     let mut state = match before {
         Some(state) => state,
         None => State::create(&folder, &account, args.shards.unwrap_or(SHARDS))?,
     };
     state.check_shards(args.shards)?;
-    state.bin = installation.bin.clone();
-
-    state.add_servers(usize::from(args.nodes))?;
+    if let Some(installation) = &installation {
+        state.bin = installation.bin.clone();
+    }
+    state.mysql = mysql;
+    state.add_servers(nodes, tickets)?;
     state.save(&folder)?;
-    let starting = state.servers.clone().into_iter().map(|server| {
-        let (state, account, installation) = (&state, &account, &installation);
-        async move { Server::new(state, server, account, installation).up().await }
+
+    let (state_ref, account) = (&state, &account);
+    let starting = state.servers.clone().into_iter().filter_map(|server| {
+        let installation = installation.as_ref()?;
+        Some(async move { Server::new(state_ref, server, account, installation).up().await })
     });
     let servers = try_join_all(starting).await?;
+    let starting = state.ticket_servers.clone().into_iter().filter_map(|server| {
+        let mysql = state_ref.mysql.as_ref()?;
+        Some(async move { mysql::Server::new(state_ref, server, account, mysql).up().await })
+    });
+    let ticket_servers = try_join_all(starting).await?;
     // A port that was taken meanwhile was changed for a free one.
-    state.servers = servers;
+    (state.servers, state.ticket_servers) = (servers, ticket_servers);
     state.save(&folder)?;
-    state.write_cluster_file(&folder)?;
+    file::write_cluster_file(&state, &folder)?;
 
     let file = Path::new(EMBEDDED_FOLDER).join(FILE_NAME);
     talk::line(format_args!("cluster file: {}", file.display()));
@@ -73,12 +91,62 @@ pub(crate) async fn up(args: &DevUp) -> Result<(), Failure> {
             file.display()
         ));
     }
-    if let Some(first) = state.servers.first() {
-        talk::line(format_args!("look around:  {}", state.psql(first)));
-    }
+    look_around(&state);
     talk::line("next:         shardid apply");
     talk::line("stop:         shardid dev down");
     Ok(())
+}
+
+/// How many servers of each kind there are to be: never fewer than there are.
+fn counts(args: &DevUp, before: Option<&State>) -> Result<(usize, usize), Failure> {
+    let there = before.map_or((0, 0), |state| (state.servers.len(), state.ticket_servers.len()));
+    let nodes = match (args.nodes, before) {
+        (Some(nodes), _) => usize::from(nodes),
+        (None, Some(_)) => there.0,
+        (None, None) => NODES,
+    };
+    let counts = (nodes.max(there.0), usize::from(args.ticket_servers).max(there.1));
+    match counts {
+        (0, 0) => Err(Failure::usage("there would be no servers")
+            .hint("for ticket servers alone: `shardid dev up --nodes 0 --ticket-servers 2`")),
+        (nodes, _) if nodes > 0 && there.0 == 0 && there.1 > 0 => {
+            // The catalogue is on the first node, and stays there.
+            Err(Failure::new("these are ticket servers alone, and a PostgreSQL node would have to keep the catalogue")
+                .hint("begin anew: `shardid dev down --delete`, then `shardid dev up`"))
+        }
+        counts => Ok(counts),
+    }
+}
+
+fn postgres(
+    args: &DevUp,
+    before: Option<&State>,
+    account: &Account,
+) -> Result<Installation, Failure> {
+    let pg_config = args.pg_config.as_deref().filter(|path| !path.as_os_str().is_empty());
+    let installation = match (before, pg_config) {
+        (Some(state), None) => Installation::at(&state.bin)?,
+        _ => find::installation(pg_config)?,
+    };
+    installation.check(account)?;
+    Ok(installation)
+}
+
+fn mysql_of(args: &DevUp, before: Option<&State>) -> Result<Mysql, Failure> {
+    let program = args.mysqld.as_deref().filter(|path| !path.as_os_str().is_empty());
+    match (before.and_then(|state| state.mysql.clone()), program, args.engine) {
+        (Some(known), None, None) => Ok(known),
+        _ => Mysql::find(program, args.engine),
+    }
+}
+
+fn look_around(state: &State) {
+    if let Some(first) = state.servers.first() {
+        talk::line(format_args!("look around:  {}", state.psql(first)));
+    }
+    if let (Some(first), Some(mysql)) = (state.ticket_servers.first(), &state.mysql) {
+        talk::line(format_args!("look around:  {}", mysql.client(&state.socket(first))));
+    }
 }
 
 /// Stops the servers.
@@ -89,12 +157,21 @@ pub(crate) async fn down(args: &DevDown) -> Result<(), Failure> {
         return Ok(());
     };
     let account = Account::for_servers()?;
-    let installation = Installation::at(&state.bin)?;
-    let stopping = state.servers.iter().map(|server| {
-        let server = Server::new(&state, server.clone(), &account, &installation);
-        async move { server.down().await }
-    });
-    try_join_all(stopping).await?;
+    if !state.servers.is_empty() {
+        let installation = Installation::at(&state.bin)?;
+        let stopping = state.servers.iter().map(|server| {
+            let server = Server::new(&state, server.clone(), &account, &installation);
+            async move { server.down().await }
+        });
+        try_join_all(stopping).await?;
+    }
+    if let Some(mysql) = &state.mysql {
+        let stopping = state.ticket_servers.iter().map(|server| {
+            let server = mysql::Server::new(&state, server.clone(), &account, mysql);
+            async move { server.down().await }
+        });
+        try_join_all(stopping).await?;
+    }
     if args.delete {
         state.delete(&folder)?;
         talk::line(format_args!("deleted {EMBEDDED_FOLDER}"));
@@ -107,7 +184,6 @@ pub(crate) async fn status() -> Result<(), Failure> {
     let folder = folder()?;
     let state = State::load(&folder)?.ok_or_else(none)?;
     let account = Account::for_servers()?;
-    let installation = Installation::at(&state.bin)?;
     let mut table = Table::new([
         Column::left("NODE"),
         Column::left("STATE"),
@@ -115,8 +191,7 @@ pub(crate) async fn status() -> Result<(), Failure> {
         Column::right("PORT"),
         Column::left("LOG"),
     ]);
-    for server in &state.servers {
-        let pid = Server::new(&state, server.clone(), &account, &installation).pid().await?;
+    let mut row = |server: &ServerState, pid: Option<u32>| {
         table.row([
             server.name.clone(),
             if pid.is_some() { "up" } else { "down" }.to_owned(),
@@ -128,12 +203,24 @@ pub(crate) async fn status() -> Result<(), Failure> {
                 .display()
                 .to_string(),
         ]);
+    };
+    let mut programs = String::new();
+    if !state.servers.is_empty() {
+        let installation = Installation::at(&state.bin)?;
+        for server in &state.servers {
+            row(server, Server::new(&state, server.clone(), &account, &installation).pid().await?);
+        }
+        programs.push_str(&format!("\nPostgreSQL in {}", state.bin.display()));
+    }
+    if let Some(mysql) = &state.mysql {
+        for server in &state.ticket_servers {
+            row(server, mysql::Server::new(&state, server.clone(), &account, mysql).pid());
+        }
+        programs.push_str(&format!("\n{}", mysql.shown()));
     }
     print(&table.to_string())?;
-    talk::line(format_args!("\nPostgreSQL in {}", state.bin.display()));
-    if let Some(first) = state.servers.first() {
-        talk::line(format_args!("look around:  {}", state.psql(first)));
-    }
+    talk::line(programs);
+    look_around(&state);
     Ok(())
 }
 

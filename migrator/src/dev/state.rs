@@ -9,6 +9,7 @@ use rand::distr::{Alphanumeric, SampleString};
 use serde::{Deserialize, Serialize};
 
 use crate::dev::account::Account;
+use crate::dev::mysql::Mysql;
 use crate::dev::server::free_port;
 use crate::failure::Failure;
 use crate::file::FILE_NAME;
@@ -34,6 +35,12 @@ pub(super) struct State {
     shards: u32,
     /// In the order of the cluster file.
     pub(super) servers: Vec<ServerState>,
+    /// Ticket servers, which are MySQL or MariaDB.
+    #[serde(default)]
+    pub(super) ticket_servers: Vec<ServerState>,
+    /// The MySQL or MariaDB that they run.
+    #[serde(default)]
+    pub(super) mysql: Option<Mysql>,
 }
 
 /// One throw-away server.
@@ -73,7 +80,14 @@ impl State {
                 .map_err(|e| failed("make", &link, &e))?;
         }
         write(&folder.join(".gitignore"), "*\n", 0o644)?;
-        Ok(Self { bin: PathBuf::new(), home, shards, servers: Vec::new() })
+        Ok(Self {
+            bin: PathBuf::new(),
+            home,
+            shards,
+            servers: Vec::new(),
+            ticket_servers: Vec::new(),
+            mysql: None,
+        })
     }
 
     /// Refuses another number of shards than these servers were made for.
@@ -88,14 +102,29 @@ impl State {
         }
     }
 
-    /// Makes sure that there are so many servers at least.
-    pub(super) fn add_servers(&mut self, count: usize) -> Result<(), Failure> {
+    /// Makes sure that there are so many servers and ticket servers at least.
+    pub(super) fn add_servers(&mut self, count: usize, tickets: usize) -> Result<(), Failure> {
         while self.servers.len() < count {
-            let taken: Vec<u16> = self.servers.iter().map(|server| server.port).collect();
             let name = format!("pg{}", self.servers.len() + 1);
-            self.servers.push(ServerState { name, port: free_port(&taken)? });
+            let port = self.free_port()?;
+            self.servers.push(ServerState { name, port });
+        }
+        while self.ticket_servers.len() < tickets {
+            let name = format!("my{}", self.ticket_servers.len() + 1);
+            let port = self.free_port()?;
+            self.ticket_servers.push(ServerState { name, port });
         }
         Ok(())
+    }
+
+    fn free_port(&self) -> Result<u16, Failure> {
+        let all = self.servers.iter().chain(&self.ticket_servers);
+        free_port(&all.map(|server| server.port).collect::<Vec<u16>>())
+    }
+
+    /// How many shards the cluster file declares.
+    pub(super) fn shards(&self) -> u32 {
+        self.shards
     }
 
     pub(super) fn save(&self, folder: &Path) -> Result<(), Failure> {
@@ -116,6 +145,11 @@ impl State {
     /// Where the servers' sockets are.
     pub(super) fn sockets(&self) -> PathBuf {
         self.home.join("run")
+    }
+
+    /// The socket of a ticket server.
+    pub(super) fn socket(&self, server: &ServerState) -> PathBuf {
+        self.sockets().join(format!("{}.sock", server.name))
     }
 
     /// A folder that the servers' user may be in.
@@ -140,35 +174,10 @@ impl State {
         format!("psql -h {} -p {} -U {SUPERUSER} {DATABASE}", sockets.display(), server.port)
     }
 
-    /// Writes the cluster file and the passwords for connections by TCP.
-    pub(super) fn write_cluster_file(&self, folder: &Path) -> Result<(), Failure> {
-        let mut text = format!(
-            "# Throw-away servers, made by `shardid dev up`; it writes this file anew each time.\n\n\
-             [cluster]\nname    = \"dev\"\nshards  = {}\nlayout  = \"{}\"\ncatalog = \"pg1\"\n",
-            self.shards,
-            shardid_ids::DEFAULT_LAYOUT
-        );
-        let mut passwords = String::new();
-        let password = self.password()?;
-        for server in &self.servers {
-            let mut url =
-                url::Url::parse(&format!("postgres:///{DATABASE}")).expect("a fixed text");
-            url.query_pairs_mut()
-                .append_pair("host", &self.sockets().to_string_lossy())
-                .append_pair("port", &server.port.to_string())
-                .append_pair("user", SUPERUSER);
-            // A socket's path reads better with its slashes.
-            let url = url.as_str().replace("%2F", "/");
-            text.push_str(&format!("\n[nodes.{}]\nurl = \"{url}\"\n", server.name));
-            passwords.push_str(&format!("127.0.0.1:{}:*:{SUPERUSER}:{password}\n", server.port));
-        }
-        write(&folder.join(FILE_NAME), &text, 0o644)?;
-        write(&folder.join("pgpass"), &passwords, 0o600)
-    }
-
     /// Removes everything that was made, and the folder unless something else is in it.
     pub(super) fn delete(&self, folder: &Path) -> Result<(), Failure> {
-        let mut made: Vec<PathBuf> = self.servers.iter().map(|server| self.data(server)).collect();
+        let all = self.servers.iter().chain(&self.ticket_servers);
+        let mut made: Vec<PathBuf> = all.map(|server| self.data(server)).collect();
         made.extend(["log", "run"].map(|name| self.home.join(name)));
         if self.home != folder {
             made.push(folder.join("log"));
@@ -213,7 +222,7 @@ fn make_folder(path: &Path, mode: u32) -> Result<(), Failure> {
 }
 
 /// Writes a file beside and renames it: it is whole or it is the old one.
-fn write(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
     let beside = path.with_extension("new");
     let written = fs::OpenOptions::new()
         .write(true)

@@ -244,7 +244,9 @@ pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
     let mut found = Vec::new();
     let mut by_identity: BTreeMap<&str, &NodeName> = BTreeMap::new();
     for (node, server) in &truth.servers {
-        if let Some(first) = by_identity.insert(&server.identity, node) {
+        // A server without our schema does not say which one it is yet.
+        let twin = Some(&server.identity).filter(|identity| !identity.is_empty());
+        if let Some(first) = twin.and_then(|identity| by_identity.insert(identity, node)) {
             found.push(TicketProblem::SameServer(first.clone(), node.clone()));
         }
         match truth.known_servers.get(node) {

@@ -1,0 +1,288 @@
+//! One throw-away MySQL or MariaDB server: made, started, stopped.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
+
+use crate::cli::MysqlEngine;
+use crate::dev::account::Account;
+use crate::dev::server::free_port;
+use crate::dev::state::{DATABASE, ServerState, State};
+use crate::failure::Failure;
+use crate::talk;
+
+/// How long a server may take to start or to stop.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Accounts and database of a new server.
+const ACCOUNTS: &str = include_str!("mysql.sql");
+
+/// The superuser, by the socket alone.
+pub(super) const ROOT: &str = "root";
+
+/// The user by TCP, with the password of all throw-away servers.
+pub(super) const USER: &str = "shardid";
+
+/// An installed MySQL or MariaDB.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Mysql {
+    /// The server's program.
+    program: PathBuf,
+    /// What it is.
+    engine: MysqlEngine,
+}
+
+impl Mysql {
+    /// Finds the server that is named, or one of the kind that is asked for.
+    pub(super) fn find(
+        program: Option<&Path>,
+        engine: Option<MysqlEngine>,
+    ) -> Result<Self, Failure> {
+        if let Some(program) = program {
+            let found = Self::by(program).ok_or_else(|| {
+                Failure::new(format!("{} is not a MySQL or MariaDB server", program.display()))
+                    .hint("name a mysqld or mariadbd, with `--mysqld` or SHARDID_MYSQLD")
+            })?;
+            return match engine {
+                Some(engine) if engine != found.engine => Err(Failure::usage(format!(
+                    "{} is {}, not {engine}",
+                    program.display(),
+                    found.engine
+                ))),
+                _ => Ok(found),
+            };
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&path)
+            .chain(["/usr/sbin", "/usr/local/sbin", "/usr/libexec"].map(PathBuf::from));
+        let found = folders
+            .flat_map(|folder| ["mariadbd", "mysqld"].map(|name| folder.join(name)))
+            .filter_map(|program| Self::by(&program))
+            .find(|found| engine.is_none_or(|engine| engine == found.engine));
+        found.ok_or_else(|| {
+            let what = engine.map_or("MySQL or MariaDB".to_owned(), |engine| engine.to_string());
+            Failure::new(format!("no {what} server is installed here")).hint(
+                "install one (`make deps` installs MariaDB on Debian), or name it: `shardid dev up --mysqld FILE`",
+            )
+        })
+    }
+
+    fn by(program: &Path) -> Option<Self> {
+        let output = Command::new(program).arg("--version").output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let engine = match text.contains("MariaDB") {
+            true => MysqlEngine::Mariadb,
+            false if text.contains("Ver ") => MysqlEngine::Mysql,
+            false => return None,
+        };
+        Some(Self { program: program.to_owned(), engine })
+    }
+
+    /// The program that makes the data of a new MariaDB.
+    fn installer(&self) -> PathBuf {
+        let name = "mariadb-install-db";
+        let beside = |folder: &str| Some(self.program.parent()?.parent()?.join(folder).join(name));
+        ["bin", "scripts"]
+            .into_iter()
+            .filter_map(beside)
+            .find(|path| path.exists())
+            .unwrap_or_else(|| PathBuf::from(name))
+    }
+
+    /// Where its programs are, for a person.
+    pub(super) fn shown(&self) -> String {
+        format!("{} at {}", self.engine, self.program.display())
+    }
+
+    /// The command to look around on a server.
+    pub(super) fn client(&self, socket: &Path) -> String {
+        let name = match self.engine {
+            MysqlEngine::Mariadb => "mariadb",
+            MysqlEngine::Mysql => "mysql",
+        };
+        let beside = self.program.with_file_name(name);
+        let name = if beside.exists() { beside.display().to_string() } else { name.to_owned() };
+        format!("{name} --no-defaults -u {ROOT} -S {} {DATABASE}", socket.display())
+    }
+}
+
+/// A server with all that it takes to steer it.
+pub(super) struct Server<'a> {
+    state: &'a State,
+    server: ServerState,
+    account: &'a Account,
+    mysql: &'a Mysql,
+}
+
+impl<'a> Server<'a> {
+    pub(super) fn new(
+        state: &'a State,
+        server: ServerState,
+        account: &'a Account,
+        mysql: &'a Mysql,
+    ) -> Self {
+        Self { state, server, account, mysql }
+    }
+
+    /// Makes the server if need be, and starts it if it is not running. Returns
+    /// it with the port it really has.
+    pub(super) async fn up(mut self) -> Result<ServerState, Failure> {
+        let name = self.server.name.clone();
+        if let Some(pid) = self.pid() {
+            talk::line(format_args!("{name}: is up (process {pid}, port {})", self.server.port));
+            return Ok(self.server);
+        }
+        let data = self.state.data(&self.server);
+        if !data.exists() {
+            self.init(&data).await?;
+        }
+        self.server.port = free_port(&[]).and_then(|_| {
+            let taken = std::net::TcpListener::bind(("127.0.0.1", self.server.port)).is_err();
+            if taken { free_port(&[self.server.port]) } else { Ok(self.server.port) }
+        })?;
+        let mut connection = self.start(&data).await?;
+        let password = self.state.password()?;
+        // The password is letters and digits of our own making.
+        let accounts = ACCOUNTS.replace("PASSWORD", &password);
+        connection
+            .execute(AssertSqlSafe(accounts.as_str()))
+            .await
+            .map_err(|error| Failure::new(error).at(format!("node {name}")))?;
+        let _ = connection.close().await;
+        let pid = self.pid().unwrap_or_default();
+        talk::line(format_args!("{name}: started (process {pid}, port {})", self.server.port));
+        Ok(self.server)
+    }
+
+    /// Stops the server if it is running.
+    pub(super) async fn down(&self) -> Result<(), Failure> {
+        let name = &self.server.name;
+        let Some(pid) = self.pid() else {
+            talk::line(format_args!("{name}: is down"));
+            return Ok(());
+        };
+        let process = Pid::from_raw(pid.cast_signed());
+        kill(process, Signal::SIGTERM).map_err(|error| {
+            Failure::new(format!("could not stop {name} (process {pid}): {error}"))
+        })?;
+        let deadline = Instant::now() + PATIENCE;
+        while self.pid().is_some() {
+            if Instant::now() > deadline {
+                return Err(Failure::new(format!("{name} (process {pid}) does not stop"))
+                    .hint(format!("its log is {}", self.state.log(&self.server).display())));
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        talk::line(format_args!("{name}: stopped"));
+        Ok(())
+    }
+
+    /// The process that serves the data, if there is one. A number that some
+    /// other process has by now does not count.
+    pub(super) fn pid(&self) -> Option<u32> {
+        let text = std::fs::read_to_string(self.pid_file()).ok()?;
+        let pid: u32 = text.trim().parse().ok()?;
+        let command = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let data = self.state.data(&self.server);
+        let ours = format!("--datadir={}", data.display());
+        command.split(|byte| *byte == 0).any(|part| part == ours.as_bytes()).then_some(pid)
+    }
+
+    fn pid_file(&self) -> PathBuf {
+        self.state.sockets().join(format!("{}.pid", self.server.name))
+    }
+
+    /// Makes the data, beside its place first, so that a cut leaves no half.
+    async fn init(&self, data: &Path) -> Result<(), Failure> {
+        let beside = data.with_extension("new");
+        let failed = |error: std::io::Error| {
+            Failure::new(format!("could not make {}: {error}", beside.display()))
+        };
+        if beside.exists() {
+            std::fs::remove_dir_all(&beside).map_err(failed)?;
+        }
+        std::fs::create_dir(&beside).map_err(failed)?;
+        self.account.give(&beside)?;
+        let datadir = format!("--datadir={}", beside.display());
+        let (program, arguments) = match self.mysql.engine {
+            MysqlEngine::Mariadb => (
+                self.mysql.installer(),
+                [
+                    "--auth-root-authentication-method=normal",
+                    "--skip-test-db",
+                    "--skip-name-resolve",
+                ]
+                .as_slice(),
+            ),
+            MysqlEngine::Mysql => {
+                (self.mysql.program.clone(), ["--initialize-insecure"].as_slice())
+            }
+        };
+        let mut command = self.account.command(&program, self.state.home());
+        command.arg("--no-defaults").arg(datadir).args(arguments);
+        let output = tokio::process::Command::from(command).output().await.map_err(|error| {
+            Failure::new(format!("could not run {}: {error}", program.display()))
+        })?;
+        if !output.status.success() {
+            let said = [output.stdout, output.stderr].concat();
+            return Err(Failure::new(format!("could not make {}", self.server.name))
+                .detail(String::from_utf8_lossy(&said).trim()));
+        }
+        std::fs::rename(&beside, data).map_err(failed)
+    }
+
+    /// Starts the server, apart from this terminal, and connects to it.
+    async fn start(&self, data: &Path) -> Result<MySqlConnection, Failure> {
+        let log = self.state.log(&self.server);
+        let failed = |error: std::io::Error| {
+            Failure::new(format!("could not start {}: {error}", self.server.name))
+        };
+        let written =
+            std::fs::OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
+        let number = self.server.name.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let mut command = self.account.command(&self.mysql.program, self.state.home());
+        command
+            .arg("--no-defaults")
+            .arg(format!("--datadir={}", data.display()))
+            .arg(format!("--socket={}", self.state.socket(&self.server).display()))
+            .arg(format!("--pid-file={}", self.pid_file().display()))
+            .arg(format!("--port={}", self.server.port))
+            .arg(format!("--server-id={number}"))
+            .args(["--bind-address=127.0.0.1", "--skip-name-resolve"])
+            .args(["--log-bin=binlog", "--binlog-format=ROW", "--innodb-flush-log-at-trx-commit=1"])
+            .stdin(Stdio::null())
+            .stdout(written.try_clone().map_err(failed)?)
+            .stderr(written)
+            .process_group(0);
+        if self.mysql.engine == MysqlEngine::Mysql {
+            command.arg("--mysqlx=OFF");
+        }
+        let mut child = command.spawn().map_err(failed)?;
+        let options = MySqlConnectOptions::new()
+            .username(ROOT)
+            .socket(self.state.socket(&self.server))
+            .pipes_as_concat(false);
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Ok(connection) = options.connect().await {
+                return Ok(connection);
+            }
+            if child.try_wait().map_err(failed)?.is_some() || Instant::now() > deadline {
+                let text = std::fs::read_to_string(&log).unwrap_or_default();
+                let from = text.lines().count().saturating_sub(8);
+                let end: Vec<&str> = text.lines().skip(from).collect();
+                return Err(Failure::new(format!("could not start {}", self.server.name))
+                    .detail(end.join("\n"))
+                    .hint(format!("its log is {}", log.display())));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
