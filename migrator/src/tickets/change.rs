@@ -171,7 +171,7 @@ async fn act(
     let (ChangeEffect::Limit { node, .. }
     | ChangeEffect::Restep { node, .. }
     | ChangeEffect::Create { node, .. }
-    | ChangeEffect::Drop { node }) = effect;
+    | ChangeEffect::Retire { node }) = effect;
     let server = servers.get_mut(node).expect("all servers that are asked are connected");
     match effect {
         ChangeEffect::Limit { ceiling, .. } => {
@@ -186,12 +186,12 @@ async fn act(
             talk::line(format_args!("  {node}: class {class}, above {floor}"));
         }
         ChangeEffect::Create { class, floor, .. } => {
-            server.create(ticket, *class, *floor).await?;
+            server.begin(ticket, *class, *floor).await?;
             talk::line(format_args!("  {node}: begins with class {class}, above {floor}"));
         }
-        ChangeEffect::Drop { .. } => {
-            server.drop_ticket(ticket).await?;
-            talk::line(format_args!("  {node}: has forgotten it"));
+        ChangeEffect::Retire { .. } => {
+            let last = server.retire(ticket).await?;
+            talk::line(format_args!("  {node}: has ended at {last}"));
         }
     }
     Ok(Limited::Yes)

@@ -6,13 +6,16 @@ use sqlx::Executor;
 use super::{Session, query};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::postgres;
+use crate::{mysql, postgres};
 
 /// A connection to a server that is to be changed.
 pub(crate) struct Server {
     pub(crate) node: NodeName,
     pub(crate) session: Session,
 }
+
+/// How often a ticket is tried to be ended while clients take its numbers.
+const RETIRE_TRIES: u32 = 100;
 
 /// What a server says to a ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,15 +111,50 @@ impl Server {
         self.said(done)
     }
 
-    /// Forgets a ticket, if it is there.
-    pub(crate) async fn drop_ticket(&mut self, ticket: &TicketName) -> Result<(), Failure> {
-        let done = query!(&mut self.session, "tickets/drop.sql", |query, connection| {
-            query.bind(ticket.as_str()).execute(connection).await.map(|_| ())
-        });
-        match done {
-            Err(error) if self.session.refused_with(&error, "42704") => Ok(()),
-            other => self.said(other),
+    /// Begins a ticket above `floor`, also where the server served it earlier.
+    pub(crate) async fn begin(
+        &mut self,
+        ticket: &TicketName,
+        class: Class,
+        floor: u64,
+    ) -> Result<(), Failure> {
+        match self.last(ticket).await? {
+            None => self.create(ticket, class, floor).await,
+            Some(_) => self.restep(ticket, class, floor).await,
         }
+    }
+
+    /// Hands out nothing more; returns the last number.
+    pub(crate) async fn retire(&mut self, ticket: &TicketName) -> Result<u64, Failure> {
+        for _ in 0..RETIRE_TRIES {
+            let Some(last) = self.last(ticket).await? else { return Ok(0) };
+            if self.limit(ticket, last + 1).await? == Limited::Yes {
+                return Ok(last);
+            }
+            // A client was quicker.
+        }
+        Err(Failure::new(format!("could not end ticket {ticket}: its clients are too quick"))
+            .at(format!("node {}", self.node)))
+    }
+
+    /// The last number of a ticket, if it is there.
+    async fn last(&mut self, ticket: &TicketName) -> Result<Option<u64>, Failure> {
+        let last: Result<Option<i64>, _> = match &mut self.session {
+            Session::Postgres(connection) => {
+                sqlx::query_scalar(postgres::sql!("tickets/last.sql"))
+                    .bind(ticket.as_str())
+                    .fetch_optional(connection)
+                    .await
+            }
+            Session::Mysql(connection) => {
+                sqlx::query_scalar(mysql::sql!("tickets/last.sql"))
+                    .bind(ticket.as_str())
+                    .fetch_optional(connection)
+                    .await
+            }
+        };
+        let last = last.map_err(|error| self.session.failure(&self.node, &error))?;
+        Ok(last.map(|last| u64::try_from(last).unwrap_or(0)))
     }
 
     /// Leaves a mark to know the server again by.

@@ -6,7 +6,7 @@
 //! 1. every old server gets a ceiling: it hands out nothing above the floor;
 //! 2. when *all* of them have it, every new server gets its new class, all of
 //!    whose numbers are above the floor;
-//! 3. servers that left forget the ticket.
+//! 3. servers that left hand out nothing more.
 //!
 //! So numbers of old classes are at or below the floor and numbers of new ones
 //! above it, whatever is cut, repeated or late.
@@ -21,7 +21,7 @@ pub enum ChangeState {
     Planned,
     /// All old servers are limited; the new ones are given their classes.
     Limited,
-    /// All new servers have their classes; those that left are told to forget.
+    /// All new servers have their classes; those that left are told to end.
     Stepped,
     /// Nothing is left to do.
     Done,
@@ -85,7 +85,8 @@ pub enum ChangeEffect {
         /// All its numbers are above it.
         floor: u64,
     },
-    /// Begin to hand out this class, above the floor.
+    /// Begin to hand out this class, above the floor; a server that served the
+    /// ticket earlier goes on.
     Create {
         /// The server.
         node: NodeName,
@@ -94,8 +95,9 @@ pub enum ChangeEffect {
         /// All its numbers are above it.
         floor: u64,
     },
-    /// Forget the ticket.
-    Drop {
+    /// Hand out nothing more. What was handed out stays known there, so that
+    /// nobody begins the ticket at 1 again by mistake.
+    Retire {
         /// The server.
         node: NodeName,
     },
@@ -150,7 +152,7 @@ pub fn change_effects(change: &TicketChange) -> Vec<ChangeEffect> {
             .collect(),
         ChangeState::Stepped => (change.before.iter().filter(asked))
             .filter(|node| !change.after.contains(node))
-            .map(|node| ChangeEffect::Drop { node: node.clone() })
+            .map(|node| ChangeEffect::Retire { node: node.clone() })
             .collect(),
         ChangeState::Done => Vec::new(),
     }

@@ -80,6 +80,13 @@ pub struct TicketState {
     pub max: u64,
 }
 
+impl TicketState {
+    /// Whether it hands out nothing more: the server was taken away from the ticket.
+    pub fn has_ended(&self) -> bool {
+        self.ceiling.is_some_and(|ceiling| self.last + 1 >= ceiling)
+    }
+}
+
 /// What one ticket server said.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TicketServer {

@@ -296,7 +296,10 @@ pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
         }
     }
     for (node, server) in &truth.servers {
-        for ticket in server.tickets.keys() {
+        for (ticket, state) in &server.tickets {
+            if state.has_ended() {
+                continue;
+            }
             let Some(known) = truth.known.get(ticket) else { continue };
             if !changing.contains(&ticket) && !known.nodes().contains(node) {
                 let (ticket, node) = (ticket.clone(), node.clone());

@@ -55,9 +55,17 @@ fn act(servers: &mut Servers, effect: &ChangeEffect) -> Result<(), u64> {
             }
         }
         ChangeEffect::Create { node, class, floor } => {
-            servers.entry(node.clone()).or_insert_with(|| Counter::new(*class, *floor));
+            let new = Counter::new(*class, *floor);
+            let counter = servers.entry(node.clone()).or_insert_with(|| new.clone());
+            if (counter.class, counter.floor) != (*class, *floor) {
+                assert!(counter.last <= *floor, "a number above the floor was handed out");
+                *counter = new;
+            }
         }
-        ChangeEffect::Drop { node } => drop(servers.remove(node)),
+        ChangeEffect::Retire { node } => {
+            let counter = servers.get_mut(node).expect("an old server is there");
+            counter.ceiling = Some(counter.last + 1);
+        }
     }
     Ok(())
 }
@@ -96,7 +104,8 @@ proptest! {
             classes(&lists[0]).map(|(n, class)| (n.clone(), Counter::new(class, 0))).collect();
         for ((before, after), passed) in lists.iter().zip(&lists[1..]).zip(passed) {
             clients(&mut servers);
-            let states: Vec<_> = servers.values().map(Counter::state).collect();
+            let old = servers.iter().filter(|(name, _)| before.contains(name));
+            let states: Vec<_> = old.map(|(_, counter)| counter.state()).collect();
             let mut floor = first_floor(&states, 0).unwrap();
             if passed {
                 // As if clients had been quicker than the margin allows for.
@@ -124,11 +133,15 @@ proptest! {
                     change.state = next;
                 }
             }
-            let now: Vec<_> = servers.iter().map(|(n, c)| (n.clone(), c.class)).collect();
+            let serving = servers.iter().filter(|(_, counter)| counter.ceiling.is_none());
+            let now: Vec<_> = serving.map(|(n, c)| (n.clone(), c.class)).collect();
             let mut wanted: Vec<_> = classes(after).map(|(n, c)| (n.clone(), c)).collect();
             wanted.sort();
             prop_assert_eq!(now, wanted);
-            prop_assert!(servers.values().all(|counter| counter.ceiling.is_none()));
+            for (name, counter) in servers.iter_mut().filter(|(name, _)| !after.contains(name)) {
+                prop_assert!(counter.state().has_ended(), "{}", name);
+                prop_assert_eq!(counter.take(), None);
+            }
         }
     }
 }
@@ -166,7 +179,7 @@ fn a_server_that_is_gone_is_not_asked() {
             let (ChangeEffect::Limit { node: asked, .. }
             | ChangeEffect::Restep { node: asked, .. }
             | ChangeEffect::Create { node: asked, .. }
-            | ChangeEffect::Drop { node: asked }) = effect;
+            | ChangeEffect::Retire { node: asked }) = effect;
             assert_eq!(asked, node(1), "in {}", state.as_str());
         }
     }

@@ -1,2 +1,0 @@
--- The ticket is forgotten.
-CALL shardid.drop_ticket(?)

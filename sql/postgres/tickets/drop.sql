@@ -1,2 +1,0 @@
--- The ticket is forgotten.
-SELECT drop_ticket($1)
