@@ -1,9 +1,9 @@
 -- shardid 0.1.0: unique, time-ordered 64-bit ids inside the database
 --
 -- Rooms: layouts; what this database knows of shards; taking ids; making and
--- dropping shards; reading ids; time ranges; other faces of an id; clusters;
--- views and what reads them; privileges. A released file is frozen: changes go into the next
--- version's upgrade script.
+-- dropping shards; reading ids; time ranges; other faces of an id; tickets; segments;
+-- clusters; views and what reads them; privileges. A released file is frozen: changes
+-- go into the next version's upgrade script.
 
 -- complain if the script is sourced in psql rather than by CREATE EXTENSION
 \echo Use "CREATE EXTENSION shardid" to load this file. \quit
@@ -616,6 +616,547 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'reveal_id_wrapp
 COMMENT ON FUNCTION reveal_id(bigint, bytea) IS 'the id that conceal_id() has scrambled with that key';
 
 -- ---------------------------------------------------------------------------
+-- tickets
+-- ---------------------------------------------------------------------------
+
+-- A ticket is a sequence in schema shardid_tickets, which belongs to whoever made
+-- it, like the sequences of shards: a dump carries it with its numbers, and
+-- DROP EXTENSION leaves it. The row says what a sequence cannot.
+CREATE TABLE shardid.ticket (
+    name text COLLATE "C" PRIMARY KEY CHECK (name <> ''),
+    sequence regclass NOT NULL,
+    server integer NOT NULL CHECK (server >= 1),
+    servers integer NOT NULL CHECK (servers >= server AND servers <= 1000),
+    floor bigint NOT NULL DEFAULT 0 CHECK (floor >= 0),
+    ceiling bigint CHECK (ceiling >= 1),
+    last_gapless bigint
+);
+COMMENT ON TABLE shardid.ticket IS 'tickets of this server; made by create_ticket(), read through shardid.tickets';
+COMMENT ON COLUMN shardid.ticket.sequence IS 'where the numbers come from';
+COMMENT ON COLUMN shardid.ticket.server IS 'which of the servers that share the ticket this is: its numbers are server, server + servers, …';
+COMMENT ON COLUMN shardid.ticket.servers IS 'how many servers share the ticket';
+COMMENT ON COLUMN shardid.ticket.floor IS 'every number of the present server and servers is above it';
+COMMENT ON COLUMN shardid.ticket.ceiling IS 'no number at or above it may be handed out, while the servers of the ticket change';
+COMMENT ON COLUMN shardid.ticket.last_gapless IS 'the last number of a ticket that is used by next_ticket_gapless(); null for all others';
+
+CREATE TRIGGER generator_changed AFTER INSERT OR DELETE ON shardid.ticket
+    FOR EACH ROW EXECUTE FUNCTION shardid.generator_changed();
+-- A gapless number changes nothing that a session keeps, but for the first one.
+CREATE TRIGGER generator_changes AFTER UPDATE ON shardid.ticket
+    FOR EACH ROW WHEN ((OLD.sequence, OLD.server, OLD.servers, OLD.floor, OLD.ceiling, OLD.last_gapless IS NULL)
+        IS DISTINCT FROM (NEW.sequence, NEW.server, NEW.servers, NEW.floor, NEW.ceiling, NEW.last_gapless IS NULL))
+    EXECUTE FUNCTION shardid.generator_changed();
+
+-- Which server this is, for the program: a copy has the same instance, and a
+-- backup an old mark.
+CREATE TABLE shardid.server (
+    id smallint PRIMARY KEY DEFAULT 1 CHECK (id = 1),
+    instance text NOT NULL DEFAULT gen_random_uuid()::text,
+    mark text,
+    marked_at timestamptz
+);
+COMMENT ON TABLE shardid.server IS 'one row: what the program shardid knows this database again by';
+COMMENT ON COLUMN shardid.server.instance IS 'made by CREATE EXTENSION; a copy or a restored dump has that of its original';
+COMMENT ON COLUMN shardid.server.mark IS 'what the program wrote here and in its catalogue when it last looked: an old one is that of a backup';
+COMMENT ON COLUMN shardid.server.marked_at IS 'when it did';
+INSERT INTO shardid.server DEFAULT VALUES;
+
+CREATE FUNCTION shardid.server_replaced() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    DELETE FROM shardid.server;
+    RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION shardid.server_replaced() IS
+    'has the row of a restored dump take the place of the one that CREATE EXTENSION has made';
+
+CREATE TRIGGER server_replaced BEFORE INSERT ON shardid.server
+    FOR EACH ROW EXECUTE FUNCTION shardid.server_replaced();
+
+SELECT pg_catalog.pg_extension_config_dump('shardid.ticket', '');
+SELECT pg_catalog.pg_extension_config_dump('shardid.server', '');
+
+CREATE FUNCTION next_ticket(name text) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'next_ticket_wrapper';
+COMMENT ON FUNCTION next_ticket(text) IS 'the next number of a ticket; not undone by a rollback';
+
+CREATE FUNCTION next_tickets(name text, count integer) RETURNS SETOF bigint
+LANGUAGE c VOLATILE STRICT PARALLEL SAFE ROWS 1000 AS 'MODULE_PATHNAME', 'shardid_next_tickets';
+COMMENT ON FUNCTION next_tickets(text, integer) IS 'the next numbers of a ticket, 1 to 1,000,000 of them, taken at once';
+
+CREATE FUNCTION next_ticket_gapless(name text) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'next_ticket_gapless_wrapper';
+COMMENT ON FUNCTION next_ticket_gapless(text) IS
+    'the next number of a ticket without gaps: waits for other transactions that took one, and is undone by a rollback';
+
+CREATE FUNCTION shardid.ticket_at_or_below(server integer, servers integer, number bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN number - mod(mod(number, servers) - server + 2 * servers, servers);
+COMMENT ON FUNCTION shardid.ticket_at_or_below(integer, integer, bigint) IS
+    'the highest number of a server''s at or below that one, which is not negative';
+
+CREATE FUNCTION shardid.ticket_last(known shardid.ticket) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    last bigint := known.last_gapless;
+BEGIN
+    IF last IS NULL THEN
+        -- From the page: what is called is the last one, what is not is the next one.
+        EXECUTE format('SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM %s', known.sequence) INTO last;
+    END IF;
+    RETURN greatest(last, known.floor);
+END
+$$;
+COMMENT ON FUNCTION shardid.ticket_last(shardid.ticket) IS
+    'the last number that a ticket has handed out, or its floor';
+
+CREATE FUNCTION shardid.known_ticket(name text) RETURNS shardid.ticket
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket;
+BEGIN
+    SELECT * INTO known FROM shardid.ticket t WHERE t.name = known_ticket.name FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'ticket "%" does not exist', coalesce(name, 'null')
+            USING ERRCODE = '42704', HINT = format('SELECT create_ticket(%L);', coalesce(name, 'photos'));
+    END IF;
+    -- Whoever is told that a ticket was changed must be right after a crash, too.
+    IF current_setting('synchronous_commit') = 'off' THEN
+        PERFORM set_config('synchronous_commit', 'local', true);
+    END IF;
+    RETURN known;
+END
+$$;
+COMMENT ON FUNCTION shardid.known_ticket(text) IS 'the row of a ticket, locked until the transaction ends';
+
+CREATE FUNCTION shardid.hold_ticket(known shardid.ticket) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence) THEN
+        RAISE EXCEPTION 'the sequence of ticket "%" was dropped', known.name
+            USING ERRCODE = '55000', DETAIL = 'How far its numbers went is not known any more.',
+                HINT = format('SELECT drop_ticket(%L); then, with a number above all of them: SELECT shardid.create_ticket_above(%L, 1, 1, …);', known.name, known.name);
+    END IF;
+    -- LOCK TABLE takes no sequence. This waits for the transactions that have taken
+    -- numbers and keeps others out, as every ALTER SEQUENCE does.
+    EXECUTE format('ALTER SEQUENCE %s NO CYCLE', known.sequence);
+END
+$$;
+COMMENT ON FUNCTION shardid.hold_ticket(shardid.ticket) IS
+    'waits until no transaction takes numbers from a ticket, and keeps others from it until this one ends';
+
+CREATE FUNCTION shardid.set_ticket(changed shardid.ticket, last bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    below bigint := shardid.ticket_at_or_below(changed.server, changed.servers, last);
+    lowest bigint := shardid.ticket_at_or_below(changed.server, changed.servers, changed.floor);
+    most bigint;
+    top bigint;
+BEGIN
+    IF changed.last_gapless IS NULL THEN
+        -- All in a new file, so that it counts with the commit, and is undone with it.
+        SELECT CASE s.seqtypid WHEN 'integer'::regtype THEN 2147483647 WHEN 'smallint'::regtype THEN 32767
+            ELSE 9223372036854775807 END INTO most FROM pg_sequence s WHERE s.seqrelid = changed.sequence;
+        top := most;
+        IF changed.ceiling <= most THEN
+            top := greatest(below, shardid.ticket_at_or_below(changed.server, changed.servers, changed.ceiling - 1));
+        END IF;
+        EXECUTE format('ALTER SEQUENCE %s INCREMENT %s MINVALUE -1000 MAXVALUE %s START %s RESTART CACHE 1 NO CYCLE',
+            changed.sequence, changed.servers, top,
+            CASE WHEN lowest <= top - changed.servers THEN lowest + changed.servers ELSE top END);
+        PERFORM setval(changed.sequence, below);
+    ELSE
+        changed.last_gapless := below;
+    END IF;
+    UPDATE shardid.ticket t
+        SET server = changed.server, servers = changed.servers, floor = changed.floor,
+            ceiling = changed.ceiling, last_gapless = changed.last_gapless
+        WHERE t.name = changed.name;
+END
+$$;
+COMMENT ON FUNCTION shardid.set_ticket(shardid.ticket, bigint) IS
+    'has a held ticket go on as that row says, above that last number';
+
+CREATE FUNCTION shardid.make_ticket(name text, server integer, servers integer, floor bigint) RETURNS regclass
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    path text := 'shardid_tickets.' || quote_ident(name);
+    made shardid.ticket;
+    last bigint := floor;
+BEGIN
+    PERFORM shardid.check_ticket(name, server, servers, floor);
+    -- One at a time: two sessions that make one ticket, or the first two tickets.
+    PERFORM pg_advisory_xact_lock(hashtext('shardid.create_ticket'), 0);
+    IF EXISTS (SELECT FROM shardid.ticket t WHERE t.name = make_ticket.name) THEN
+        RAISE EXCEPTION 'ticket "%" exists already', name
+            USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.tickets;';
+    END IF;
+    IF to_regnamespace('shardid_tickets') IS NULL THEN
+        CREATE SCHEMA shardid_tickets;
+        -- As with public: what it takes to use a ticket is said at its sequence.
+        GRANT USAGE ON SCHEMA shardid_tickets TO PUBLIC;
+        COMMENT ON SCHEMA shardid_tickets IS 'sequences of tickets, made by create_ticket()';
+    END IF;
+    IF to_regclass(path) IS NULL THEN
+        EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT %s MINVALUE -1000 START %s', path, servers, server);
+    ELSE
+        -- Left by an extension that was dropped: go on above its numbers.
+        IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = to_regclass(path)
+            AND s.seqincrement = servers AND mod(s.seqstart - server, servers) = 0)
+        THEN
+            RAISE EXCEPTION 'relation % exists already and is not a ticket of server % of %', path, server, servers
+                USING ERRCODE = '42P07', HINT = format('Rename it, or drop it if its numbers may come again: DROP SEQUENCE %s;', path);
+        END IF;
+        EXECUTE format('ALTER SEQUENCE %s NO CYCLE', path);
+        EXECUTE format('SELECT greatest(CASE WHEN is_called THEN last_value ELSE last_value - 1 END, %s) FROM %s', floor, path) INTO last;
+    END IF;
+    EXECUTE format('COMMENT ON SEQUENCE %s IS %L', path,
+        format('numbers of ticket %s: use next_ticket(%L)', name, name));
+    INSERT INTO shardid.ticket AS t (name, sequence, server, servers, floor)
+        VALUES (name, path::regclass, server, servers, floor) RETURNING * INTO made;
+    PERFORM shardid.set_ticket(made, last);
+    RETURN made.sequence;
+END
+$$;
+COMMENT ON FUNCTION shardid.make_ticket(text, integer, integer, bigint) IS
+    'makes a ticket: its sequence and its row';
+
+CREATE FUNCTION shardid.check_ticket(name text, server integer, servers integer, floor bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF name IS NULL OR name = '' OR server IS NULL OR servers IS NULL OR floor IS NULL THEN
+        RAISE EXCEPTION 'a ticket needs a name, a server, how many servers there are, and a floor'
+            USING ERRCODE = '22004', HINT = 'SELECT create_ticket(''photos'', 1, 2);';
+    END IF;
+    IF octet_length(name) > 63 THEN
+        RAISE EXCEPTION 'the name of a ticket is too long: "%"', name
+            USING ERRCODE = '42622', DETAIL = 'It is the name of a sequence, and those have at most 63 bytes.',
+                HINT = 'Take a shorter one.';
+    END IF;
+    IF server < 1 OR servers < server OR servers > 1000 THEN
+        RAISE EXCEPTION 'there is no server % of %', server, servers
+            USING ERRCODE = '22023', DETAIL = 'Servers are 1 to 1000, and each is one of them.',
+                HINT = format('The second of three: SELECT create_ticket(%L, 2, 3);', name);
+    END IF;
+    IF floor < 0 OR floor > 9223372036854774807 THEN
+        RAISE EXCEPTION 'no numbers are above %', floor
+            USING ERRCODE = '22023', DETAIL = 'A floor is 0 to 9223372036854774807.', HINT = 'Give the highest number that was handed out, or 0.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.check_ticket(text, integer, integer, bigint) IS
+    'refuses what is no ticket';
+
+CREATE FUNCTION create_ticket(name text, server integer DEFAULT 1, servers integer DEFAULT 1) RETURNS regclass
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN shardid.make_ticket(name, server, servers, 0);
+END
+$$;
+COMMENT ON FUNCTION create_ticket(text, integer, integer) IS
+    'make a ticket: numbers server, server + servers, …, so that several servers share them out; returns its sequence';
+
+CREATE FUNCTION drop_ticket(name text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket := shardid.known_ticket(name);
+    used text;
+BEGIN
+    SELECT string_agg(DISTINCT format('%s.%I', d.adrelid::regclass, a.attname), ', ') INTO used
+        FROM pg_attrdef d
+        JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+        JOIN pg_depend p ON p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid
+        WHERE p.refclassid = 'pg_class'::regclass AND p.refobjid = known.sequence
+            OR p.refclassid = 'pg_proc'::regclass AND p.refobjid IN
+                    ('@extschema@.next_ticket(text)'::regprocedure, '@extschema@.next_ticket_gapless(text)'::regprocedure)
+                AND position(format('(%L::text)', name) IN pg_get_expr(d.adbin, d.adrelid)) > 0;
+    IF used IS NOT NULL THEN
+        RAISE EXCEPTION 'ticket "%" cannot be dropped because defaults use it', name
+            USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', used),
+                HINT = 'ALTER TABLE … ALTER COLUMN … DROP DEFAULT; first.';
+    END IF;
+    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
+        EXECUTE format('DROP SEQUENCE %s', known.sequence);
+    END IF;
+    DELETE FROM shardid.ticket t WHERE t.name = drop_ticket.name;
+END
+$$;
+COMMENT ON FUNCTION drop_ticket(text) IS 'forget a ticket and drop its sequence; made again it begins anew';
+
+CREATE FUNCTION shardid.take_gapless(name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket;
+    last bigint;
+    following numeric;
+BEGIN
+    SELECT * INTO known FROM shardid.ticket t WHERE t.name = take_gapless.name FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'ticket "%" does not exist', name
+            USING ERRCODE = '42704', HINT = format('SELECT create_ticket(%L);', name);
+    END IF;
+    last := greatest(known.last_gapless, known.floor);
+    IF known.last_gapless IS NULL THEN
+        PERFORM shardid.hold_ticket(known);
+        last := shardid.ticket_last(known);
+        IF last > known.floor THEN
+            RAISE EXCEPTION 'ticket "%" has handed out numbers that may leave gaps', name
+                USING ERRCODE = '55000', DETAIL = format('next_ticket() or nextval() has given numbers up to %s.', last),
+                    HINT = 'SELECT create_ticket(''another name''); and take all its numbers by next_ticket_gapless().';
+        END IF;
+        -- From now on nextval() finds the sequence at its end.
+        EXECUTE format('ALTER SEQUENCE %s NO MAXVALUE', known.sequence);
+        PERFORM setval(known.sequence, (SELECT s.seqmax FROM pg_sequence s WHERE s.seqrelid = known.sequence));
+    END IF;
+    following := shardid.ticket_at_or_below(known.server, known.servers, last)::numeric + known.servers;
+    IF following >= known.ceiling THEN
+        RAISE EXCEPTION 'ticket "%" is being moved to other steps', name
+            USING ERRCODE = '55000', DETAIL = format('It stands at %s, and gives no number from %s on.', last, known.ceiling),
+                HINT = 'Try again in a moment, or take a number from another server; where the change was cut off: shardid tickets resume';
+    END IF;
+    IF following > 9223372036854775807 THEN
+        RAISE EXCEPTION 'ticket "%" has not enough numbers left', name
+            USING ERRCODE = '22003', DETAIL = format('It stands at %s.', last), HINT = 'Make another ticket.';
+    END IF;
+    UPDATE shardid.ticket t SET last_gapless = following WHERE t.name = take_gapless.name;
+    RETURN following;
+END
+$$;
+COMMENT ON FUNCTION shardid.take_gapless(text) IS
+    'next_ticket_gapless() of a caller who may use the ticket''s sequence';
+
+-- For the program, which changes the servers of a ticket while it is in use. Each
+-- may be called twice, and tells no longer of success than a crash would remember.
+
+CREATE FUNCTION shardid.create_ticket_above(name text, server integer, servers integer, floor bigint) RETURNS regclass
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket;
+BEGIN
+    PERFORM shardid.check_ticket(name, server, servers, floor);
+    PERFORM pg_advisory_xact_lock(hashtext('shardid.create_ticket'), 0);
+    SELECT * INTO known FROM shardid.ticket t WHERE t.name = create_ticket_above.name;
+    IF (known.server, known.servers, known.floor) = (server, servers, floor) THEN
+        RETURN known.sequence;
+    END IF;
+    RETURN shardid.make_ticket(name, server, servers, floor);
+END
+$$;
+COMMENT ON FUNCTION shardid.create_ticket_above(text, integer, integer, bigint) IS
+    'make a ticket all of whose numbers are above floor; nothing where it is there with just that';
+
+CREATE FUNCTION shardid.limit_ticket(name text, ceiling bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket := shardid.known_ticket(name);
+    last bigint;
+BEGIN
+    IF known.ceiling IS NOT DISTINCT FROM ceiling THEN
+        RETURN;
+    END IF;
+    PERFORM shardid.hold_ticket(known);
+    last := shardid.ticket_last(known);
+    IF last >= ceiling THEN
+        RAISE EXCEPTION 'ticket "%" has handed out numbers up to %, and cannot be kept below %', name, last, ceiling
+            USING ERRCODE = '55000', HINT = format('Take a ceiling above %s, with room for the numbers of the next moments.', last);
+    END IF;
+    known.ceiling := ceiling;
+    PERFORM shardid.set_ticket(known, last);
+END
+$$;
+COMMENT ON FUNCTION shardid.limit_ticket(text, bigint) IS
+    'have a ticket hand out no number at or above ceiling; null lifts it; refused where it has';
+
+CREATE FUNCTION shardid.restep_ticket(name text, server integer, servers integer, floor bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket;
+    last bigint;
+BEGIN
+    PERFORM shardid.check_ticket(name, server, servers, floor);
+    known := shardid.known_ticket(name);
+    IF (known.server, known.servers, known.floor) = (server, servers, floor) THEN
+        RETURN;
+    END IF;
+    PERFORM shardid.hold_ticket(known);
+    last := shardid.ticket_last(known);
+    IF last > floor THEN
+        RAISE EXCEPTION 'ticket "%" has handed out numbers up to %, above the floor %', name, last, floor
+            USING ERRCODE = '55000', HINT = 'Take a floor at or above the last number of every server, and limit them to it first.';
+    END IF;
+    known.server := server;
+    known.servers := servers;
+    known.floor := floor;
+    known.ceiling := NULL;
+    PERFORM shardid.set_ticket(known, floor);
+END
+$$;
+COMMENT ON FUNCTION shardid.restep_ticket(text, integer, integer, bigint) IS
+    'have a ticket go on as server of servers, above floor, without a ceiling; refused where it has handed out a number above floor';
+
+CREATE FUNCTION shardid.raise_ticket(name text, above bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket;
+BEGIN
+    PERFORM shardid.check_ticket(name, 1, 1, above);
+    known := shardid.known_ticket(name);
+    PERFORM shardid.hold_ticket(known);
+    IF above > shardid.ticket_last(known) THEN
+        PERFORM shardid.set_ticket(known, above);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.raise_ticket(text, bigint) IS
+    'have all further numbers of a ticket be above that one; never lowers it';
+
+-- ---------------------------------------------------------------------------
+-- segments
+-- ---------------------------------------------------------------------------
+
+-- A tag's whole numbers come from a sequence in schema shardid_segments, so many at
+-- once; of them a client uses those that leave the remainder.
+CREATE TABLE shardid.segment (
+    tag text COLLATE "C" PRIMARY KEY CHECK (tag <> ''),
+    sequence regclass NOT NULL,
+    step bigint NOT NULL,
+    start bigint NOT NULL CHECK (start >= 0),
+    delta integer NOT NULL CHECK (delta >= 1),
+    remainder integer NOT NULL CHECK (remainder >= 0 AND remainder < delta),
+    update_time timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- A shorter segment could be without a number that leaves the remainder.
+    CHECK (step >= delta AND step <= 1000000000)
+);
+COMMENT ON TABLE shardid.segment IS 'tags that hand out segments; made by create_segment(), read through shardid.segments';
+COMMENT ON COLUMN shardid.segment.sequence IS 'where the whole numbers come from';
+COMMENT ON COLUMN shardid.segment.step IS 'how many whole numbers a segment spans';
+COMMENT ON COLUMN shardid.segment.start IS 'where the first segment begins';
+COMMENT ON COLUMN shardid.segment.delta IS 'what the numbers of a segment differ by';
+COMMENT ON COLUMN shardid.segment.remainder IS 'what they leave when divided by delta';
+COMMENT ON COLUMN shardid.segment.update_time IS 'when the tag was made or altered';
+
+SELECT pg_catalog.pg_extension_config_dump('shardid.segment', '');
+
+CREATE FUNCTION shardid.take_numbers(sequence regclass, count bigint) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'take_numbers_wrapper';
+COMMENT ON FUNCTION shardid.take_numbers(regclass, bigint) IS
+    'the first of so many numbers of a rising sequence, taken at once; not undone by a rollback';
+
+CREATE FUNCTION next_segment(tag text, step bigint DEFAULT NULL, OUT first bigint, OUT last bigint, OUT delta integer)
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.segment;
+    span bigint;
+BEGIN
+    SELECT * INTO known FROM shardid.segment s WHERE s.tag = next_segment.tag;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'segment tag "%" does not exist', coalesce(tag, 'null')
+            USING ERRCODE = '42704', HINT = format('SELECT create_segment(%L, 1000);', coalesce(tag, 'orders'));
+    END IF;
+    span := coalesce(step, known.step);
+    IF span < known.delta OR span > 1000000000 THEN
+        RAISE EXCEPTION 'a segment of tag "%" cannot span % numbers', tag, span
+            USING ERRCODE = '22023', DETAIL = format('It spans %s to 1000000000 whole numbers.', known.delta),
+                HINT = format('SELECT * FROM next_segment(%L);', tag);
+    END IF;
+    delta := known.delta;
+    first := shardid.take_numbers(known.sequence, span);
+    last := first + (span - 1);
+    first := first + mod(known.remainder - mod(first, delta) + delta, delta);
+    last := last - mod(mod(last, delta) - known.remainder + delta, delta);
+END
+$$;
+COMMENT ON FUNCTION next_segment(text, bigint) IS
+    'the next segment of a tag, to use up in memory: first, first + delta, … last, both inclusive; not undone by a rollback';
+
+CREATE FUNCTION create_segment(
+    tag text, step bigint, start bigint DEFAULT 1, delta integer DEFAULT 1, remainder integer DEFAULT 0
+) RETURNS regclass
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    path text := 'shardid_segments.' || quote_ident(tag);
+BEGIN
+    IF tag IS NULL OR tag = '' OR step IS NULL OR start IS NULL OR delta IS NULL OR remainder IS NULL THEN
+        RAISE EXCEPTION 'a segment tag needs a name, a step, a start, a delta and a remainder'
+            USING ERRCODE = '22004', HINT = 'SELECT create_segment(''orders'', 1000);';
+    END IF;
+    IF octet_length(tag) > 63 THEN
+        RAISE EXCEPTION 'the segment tag is too long: "%"', tag
+            USING ERRCODE = '42622', DETAIL = 'It is the name of a sequence, and those have at most 63 bytes.',
+                HINT = 'Take a shorter one.';
+    END IF;
+    IF start < 0 OR delta < 1 OR remainder < 0 OR remainder >= delta OR step < delta OR step > 1000000000 THEN
+        RAISE EXCEPTION 'tag "%" cannot have segments of % numbers from % on, of which every %th leaves %', tag, step, start, delta, remainder
+            USING ERRCODE = '22023',
+                DETAIL = 'A start is 0 or above, a delta 1 or above, a remainder 0 to delta - 1, and a step delta to 1000000000.',
+                HINT = format('The odd numbers, 1000 at a time: SELECT create_segment(%L, 2000, delta => 2, remainder => 1);', tag);
+    END IF;
+    -- One at a time: two sessions that make one tag, or the first two.
+    PERFORM pg_advisory_xact_lock(hashtext('shardid.create_segment'), 0);
+    IF EXISTS (SELECT FROM shardid.segment s WHERE s.tag = create_segment.tag) THEN
+        RAISE EXCEPTION 'segment tag "%" exists already', tag
+            USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.segments;';
+    END IF;
+    IF to_regnamespace('shardid_segments') IS NULL THEN
+        CREATE SCHEMA shardid_segments;
+        GRANT USAGE ON SCHEMA shardid_segments TO PUBLIC;
+        COMMENT ON SCHEMA shardid_segments IS 'sequences of segment tags, made by create_segment()';
+    END IF;
+    IF to_regclass(path) IS NULL THEN
+        EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT 1 MINVALUE %s START %s', path, start, start);
+        EXECUTE format('COMMENT ON SEQUENCE %s IS %L', path, format('segments of tag %s: use next_segment(%L)', tag, tag));
+    ELSIF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = to_regclass(path) AND s.seqincrement = 1) THEN
+        RAISE EXCEPTION 'relation % exists already and is not a sequence of segments', path
+            USING ERRCODE = '42P07', HINT = format('Rename it, or drop it if its numbers may come again: DROP SEQUENCE %s;', path);
+    END IF;
+    INSERT INTO shardid.segment VALUES (tag, path::regclass, step, start, delta, remainder);
+    RETURN path::regclass;
+END
+$$;
+COMMENT ON FUNCTION create_segment(text, bigint, bigint, integer, integer) IS
+    'make a tag that hands out segments: how many whole numbers each spans, from where on, and which of them count; returns its sequence';
+
+CREATE FUNCTION alter_segment(tag text, step bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.segment;
+BEGIN
+    SELECT * INTO known FROM shardid.segment s WHERE s.tag = alter_segment.tag FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'segment tag "%" does not exist', coalesce(tag, 'null')
+            USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.segments;';
+    END IF;
+    IF step IS NULL OR step < known.delta OR step > 1000000000 THEN
+        RAISE EXCEPTION 'a segment of tag "%" cannot span % numbers', tag, coalesce(step::text, 'null')
+            USING ERRCODE = '22023', DETAIL = format('It spans %s to 1000000000 whole numbers.', known.delta),
+                HINT = format('SELECT alter_segment(%L, %s);', tag, known.step);
+    END IF;
+    UPDATE shardid.segment s SET step = alter_segment.step, update_time = clock_timestamp()
+        WHERE s.tag = alter_segment.tag;
+END
+$$;
+COMMENT ON FUNCTION alter_segment(text, bigint) IS
+    'have the next segments of a tag span so many whole numbers; waits for nobody who takes them';
+
+CREATE FUNCTION drop_segment(tag text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.segment;
+BEGIN
+    DELETE FROM shardid.segment s WHERE s.tag = drop_segment.tag RETURNING * INTO known;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'segment tag "%" does not exist', coalesce(tag, 'null')
+            USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.segments;';
+    END IF;
+    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
+        EXECUTE format('DROP SEQUENCE %s', known.sequence);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION drop_segment(text) IS 'forget a segment tag and drop its sequence; made again it begins anew';
+
+-- ---------------------------------------------------------------------------
 -- clusters
 -- ---------------------------------------------------------------------------
 
@@ -787,6 +1328,33 @@ CREATE VIEW shardid.shards AS
 COMMENT ON VIEW shardid.shards IS
     'shards: where they are, their state, the last id handed out, its time, and how far that is ahead of the clock';
 
+CREATE VIEW shardid.tickets AS
+    SELECT t.name, t.server, t.servers,
+        CASE WHEN n.last > t.floor THEN n.last END AS last_ticket,
+        t.ceiling, t.floor, t.sequence, t.last_gapless IS NOT NULL AS gapless
+    FROM shardid.ticket t
+    LEFT JOIN pg_catalog.pg_class c ON c.oid = t.sequence
+    CROSS JOIN LATERAL (
+        SELECT CASE
+            WHEN t.last_gapless IS NOT NULL THEN t.last_gapless
+            WHEN pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
+                THEN pg_catalog.pg_sequence_last_value(c.oid::regclass)
+        END
+    ) AS n(last);
+COMMENT ON VIEW shardid.tickets IS
+    'tickets: which of how many servers this is, the last number handed out, and between which bounds the numbers are';
+
+CREATE VIEW shardid.segments AS
+    SELECT s.tag AS biz_tag,
+        CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
+            THEN coalesce(pg_catalog.pg_sequence_last_value(c.oid::regclass), s.start - 1) END AS max_id,
+        s.step, pg_catalog.obj_description(c.oid, 'pg_class') AS description, s.update_time,
+        s.delta, s.remainder, s.sequence
+    FROM shardid.segment s
+    LEFT JOIN pg_catalog.pg_class c ON c.oid = s.sequence;
+COMMENT ON VIEW shardid.segments IS
+    'segment tags, by the names that Leaf has for them: max_id is the highest whole number given out, description the comment of the sequence';
+
 -- ---------------------------------------------------------------------------
 -- privileges
 -- ---------------------------------------------------------------------------
@@ -796,19 +1364,36 @@ COMMENT ON VIEW shardid.shards IS
 -- those the owner grants it to (see docs/privileges.md).
 GRANT USAGE ON SCHEMA shardid TO PUBLIC;
 GRANT SELECT ON shardid.layout, shardid.shard, shardid.id_sequence, shardid.cluster,
-    shardid.layouts, shardid.shards TO PUBLIC;
+    shardid.ticket, shardid.server, shardid.segment,
+    shardid.layouts, shardid.shards, shardid.tickets, shardid.segments TO PUBLIC;
+-- It does as its owner what its caller was allowed to by page::backend::may_use.
+REVOKE EXECUTE ON FUNCTION shardid.take_gapless(text) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION
     create_layout(text, timestamptz, interval, bigint, bigint, bigint),
     create_shard(integer, name, text),
     drop_shard(integer),
     create_id_sequence(text, integer, text),
     adopt_shard(integer),
+    create_ticket(text, integer, integer),
+    drop_ticket(text),
+    create_segment(text, bigint, bigint, integer, integer),
+    alter_segment(text, bigint),
+    drop_segment(text),
+    shardid.known_ticket(text),
+    shardid.hold_ticket(shardid.ticket),
+    shardid.set_ticket(shardid.ticket, bigint),
+    shardid.make_ticket(text, integer, integer, bigint),
+    shardid.create_ticket_above(text, integer, integer, bigint),
+    shardid.limit_ticket(text, bigint),
+    shardid.restep_ticket(text, integer, integer, bigint),
+    shardid.raise_ticket(text, bigint),
     shardid.create_generator(name, name, integer, text, bigint, boolean),
     shardid.place_shards(text, text, text, integer, bigint, integer[], text[])
     FROM PUBLIC;
 GRANT USAGE, CREATE ON SCHEMA shardid TO @extowner@ WITH GRANT OPTION;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    shardid.layout, shardid.shard, shardid.id_sequence, shardid.cluster
+    shardid.layout, shardid.shard, shardid.id_sequence, shardid.cluster,
+    shardid.ticket, shardid.server, shardid.segment
     TO @extowner@ WITH GRANT OPTION;
 GRANT EXECUTE ON FUNCTION
     create_layout(text, timestamptz, interval, bigint, bigint, bigint),
@@ -816,6 +1401,19 @@ GRANT EXECUTE ON FUNCTION
     drop_shard(integer),
     create_id_sequence(text, integer, text),
     adopt_shard(integer),
+    create_ticket(text, integer, integer),
+    drop_ticket(text),
+    create_segment(text, bigint, bigint, integer, integer),
+    alter_segment(text, bigint),
+    drop_segment(text),
+    shardid.known_ticket(text),
+    shardid.hold_ticket(shardid.ticket),
+    shardid.set_ticket(shardid.ticket, bigint),
+    shardid.make_ticket(text, integer, integer, bigint),
+    shardid.create_ticket_above(text, integer, integer, bigint),
+    shardid.limit_ticket(text, bigint),
+    shardid.restep_ticket(text, integer, integer, bigint),
+    shardid.raise_ticket(text, bigint),
     shardid.create_generator(name, name, integer, text, bigint, boolean),
     shardid.place_shards(text, text, text, integer, bigint, integer[], text[])
     TO @extowner@ WITH GRANT OPTION;

@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 use shardid_ids::{ClockBase, Layout, Refused, Shard};
 
 use crate::page::backend::{self, Transaction};
-use crate::page::sequence::{self, Flushed, Place, Request, Visit};
+use crate::page::held::{self, Place, Unusable};
+use crate::page::sequence::{self, Flushed, Request, Visit};
 use crate::page::{BackendLocal, catalog};
 use crate::report::{self, Report};
 use crate::settings;
@@ -335,12 +336,14 @@ impl Generator {
                     return Err(report::layout_ended(&self.layout_name()));
                 }
                 Visit::CheckClock => request.clock_checked_until_us = check_clock()?,
-                Visit::Gone => {
+                Visit::Unusable(Unusable::Gone) => {
                     self.facts.set(None);
                     return Err(self.unknown());
                 }
-                Visit::NotPermanent => return Err(report::not_permanent(&name())),
-                Visit::Broken => return Err(report::broken_sequence(&name())),
+                Visit::Unusable(Unusable::NotPermanent) => {
+                    return Err(report::not_permanent(&name()));
+                }
+                Visit::Unusable(Unusable::Broken) => return Err(report::broken_sequence(&name())),
             }
         }
     }
@@ -354,7 +357,7 @@ impl Generator {
         {
             return Ok(facts);
         }
-        backend::refuse_if_read_only();
+        backend::refuse_if_read_only(c"next_id()");
         let facts = loop {
             let changes = BACKEND.get().changes.get();
             let facts = match self.facts.get() {
@@ -365,7 +368,7 @@ impl Generator {
             if !transaction.same_transaction(now) || sequence != facts.sequence {
                 // Whoever fences or drops the shard holds this lock; behind it the
                 // facts may be others, and then the change has been announced.
-                sequence::lock(facts.sequence);
+                held::lock(facts.sequence);
                 self.locked.set((now, facts.sequence));
             }
             if BACKEND.get().changes.get() == changes {

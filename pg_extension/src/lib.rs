@@ -1,7 +1,7 @@
 //! The PostgreSQL extension `shardid`: ids from sequences that the clock advances.
 //!
 //! The rooms, from the outside in: [`api`] is the SQL surface written in Rust,
-//! [`generator`] what a backend remembers of the generators it uses, [`page`]
+//! [`generator`] and [`tickets`] what a backend remembers of those it uses, [`page`]
 //! the sequence page and everything else that is unsafe, [`settings`] and
 //! [`report`] what their names say. The rules themselves are in `shardid-ids`.
 
@@ -10,6 +10,7 @@ mod generator;
 mod page;
 mod report;
 mod settings;
+mod tickets;
 
 pgrx::pg_module_magic!();
 

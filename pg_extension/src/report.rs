@@ -174,6 +174,57 @@ pub(crate) fn count_out_of_range(count: i64) -> Report {
         .hint("Ask for 0 or more: SELECT * FROM next_ids(5, 1000);")
 }
 
+pub(crate) fn no_ticket(name: &str) -> Report {
+    let literal = name.replace('\'', "''");
+    Report::new(b"42704", format!("ticket \"{name}\" does not exist"))
+        .hint(format!("SELECT create_ticket('{literal}');"))
+}
+
+pub(crate) fn ticket_without_sequence(name: &str) -> Report {
+    let literal = name.replace('\'', "''");
+    Report::new(b"55000", format!("the sequence of ticket \"{name}\" was dropped"))
+        .detail("How far its numbers went is not known any more.")
+        .hint(format!(
+            "SELECT drop_ticket('{literal}'); then, with a number above all of them: SELECT shardid.create_ticket_above('{literal}', 1, 1, …);"
+        ))
+}
+
+pub(crate) fn ticket_is_gapless(name: &str) -> Report {
+    let literal = name.replace('\'', "''");
+    Report::new(b"55000", format!("ticket \"{name}\" is gapless"))
+        .detail("Numbers that do not wait for one another would leave gaps in it.")
+        .hint(format!("SELECT next_ticket_gapless('{literal}');"))
+}
+
+/// The ticket's numbers are held below a ceiling, for a change of its servers.
+pub(crate) fn ticket_at_ceiling(name: &str, last: i64, ceiling: i64) -> Report {
+    Report::new(b"55000", format!("ticket \"{name}\" is being moved to other steps"))
+        .detail(format!("It stands at {last}, and gives no number from {ceiling} on."))
+        .hint("Try again in a moment, or take a number from another server; where the change was cut off: shardid tickets resume")
+}
+
+pub(crate) fn ticket_ended(name: &str, last: i64, top: i64) -> Report {
+    Report::new(b"22003", format!("ticket \"{name}\" has not enough numbers left"))
+        .detail(format!("It stands at {last}, and ends at {top}."))
+        .hint("Make another ticket, or another column type if it was kept to that.")
+}
+
+pub(crate) fn ticket_count_out_of_range(count: i64, max: i64) -> Report {
+    Report::new(b"22023", format!("count must be 1 to {max}, but is {count}"))
+        .hint("SELECT * FROM next_tickets('photos', 1000);")
+}
+
+pub(crate) fn sequence_ended(sequence: &str, count: i64, last: i64, top: i64) -> Report {
+    Report::new(b"22003", format!("sequence {sequence} has no {count} numbers left"))
+        .detail(format!("It stands at {last}, and ends at {top}."))
+        .hint("Ask for fewer, or begin another one.")
+}
+
+pub(crate) fn not_a_rising_sequence(relation: &str) -> Report {
+    Report::new(b"42809", format!("{relation} is not a sequence that rises"))
+        .hint("Segments and their sequences are made by create_segment(tag, step).")
+}
+
 /// An id or a time that is not of the layout it is read with.
 pub(crate) fn not_of_layout(error: IdError, layout: &str) -> Report {
     let report =

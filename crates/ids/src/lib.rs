@@ -6,11 +6,13 @@
 //!
 //! - [`Layout`] puts an id together and takes it apart;
 //! - [`advance`] is the clock rule: the next position, whatever the clock does;
+//! - [`Class`] is the numbers that one of several ticket servers hands out;
 //! - [`renew`] is the lease rule: what must be in WAL before an id goes out;
 //! - [`encode_text`] and [`conceal`] are the two other faces of an id.
 #![forbid(unsafe_code)]
 
 mod builtin;
+mod class;
 mod clock;
 mod conceal;
 mod layout;
@@ -18,6 +20,7 @@ mod lease;
 mod text;
 
 pub use builtin::{BUILTIN, Builtin, DEFAULT_LAYOUT, builtin};
+pub use class::Class;
 pub use clock::{ClockBase, Position, Refused, advance, after_unknown};
 pub use conceal::{ConcealError, ConcealKey, KEY_BYTES_MIN};
 pub use layout::{IdError, Layout, LayoutError, Parts, Shard, TIME_MAX_US};

@@ -3,11 +3,11 @@
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_long};
 
-use pgrx::pg_sys;
+use pgrx::{IntoDatum, pg_sys};
 use shardid_ids::ClockBase;
 
 use super::ffi;
-use crate::generator;
+use crate::{generator, tickets};
 
 /// State of one backend.
 ///
@@ -77,11 +77,11 @@ pub(crate) fn read_only() -> bool {
 }
 
 /// Refuses (25006) on a standby and in a read-only transaction, as `nextval` does.
-pub(crate) fn refuse_if_read_only() {
+pub(crate) fn refuse_if_read_only(command: &CStr) {
     // SAFETY: both take a name for their message and raise an ordinary error.
     unsafe {
-        pg_sys::PreventCommandDuringRecovery(c"next_id()".as_ptr());
-        pg_sys::PreventCommandIfReadOnly(c"next_id()".as_ptr());
+        pg_sys::PreventCommandDuringRecovery(command.as_ptr());
+        pg_sys::PreventCommandIfReadOnly(command.as_ptr());
     }
 }
 
@@ -152,10 +152,11 @@ pub(crate) fn reserve_settings(prefix: &'static CStr) {
     unsafe { pg_sys::MarkGUCPrefixReserved(prefix.as_ptr()) }
 }
 
-/// Has `generator::forget` called when a relation changes, or all may have.
+/// Has what is remembered of it forgotten when a relation changes, or all may have.
 pub(crate) fn watch_relations() {
     unsafe extern "C-unwind" fn changed(_: pg_sys::Datum, relation: pg_sys::Oid) {
         generator::forget(relation);
+        tickets::forget(relation);
     }
     // SAFETY: called once, while the library loads; a library is never unloaded,
     // and `forget` neither panics nor calls PostgreSQL.
@@ -193,6 +194,35 @@ pub(crate) fn relation_name(relation: pg_sys::Oid) -> String {
         let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation));
         let quoted = pg_sys::quote_qualified_identifier(schema, name);
         CStr::from_ptr(quoted).to_string_lossy().into_owned()
+    }
+}
+
+/// Waits until WAL is on disk up to there, and on the standbys that a commit would wait for.
+///
+/// Free where it is; where a cancel ends the wait for the standbys, a warning says so.
+pub(crate) fn wait_for_wal(lsn: pg_sys::XLogRecPtr) {
+    // SAFETY: as `RecordTransactionCommit`, which holds interrupts off while it
+    // waits for standbys; an error raised in between sets the count right again.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            ffi::XLogFlush(lsn);
+            pg_sys::InterruptHoldoffCount += 1;
+            ffi::SyncRepWaitForLSN(lsn, true);
+            pg_sys::InterruptHoldoffCount -= 1;
+        });
+    }
+}
+
+/// Calls a function of ours that takes a text and gives a `bigint`, whoever may call it by SQL.
+pub(crate) fn call_with_text(signature: &str, argument: &str) -> i64 {
+    // SAFETY: the signature says what the function takes, and it never gives null.
+    unsafe {
+        let function: Option<pg_sys::Oid> =
+            pgrx::direct_function_call(pg_sys::to_regprocedure, &[signature.into_datum()]);
+        let function = function.unwrap_or(pg_sys::Oid::INVALID);
+        let argument = argument.into_datum().expect("a text is never null");
+        pg_sys::OidFunctionCall1Coll(function, pg_sys::DEFAULT_COLLATION_OID, argument).value()
+            as i64
     }
 }
 

@@ -64,6 +64,56 @@ pub(crate) fn layout(name: &str) -> Option<Layout> {
     found
 }
 
+/// One row of `shardid.ticket`.
+pub(crate) struct TicketRow {
+    pub(crate) sequence: pg_sys::Oid,
+    pub(crate) server: i32,
+    pub(crate) servers: i32,
+    pub(crate) floor: i64,
+    pub(crate) ceiling: Option<i64>,
+    pub(crate) last_gapless: Option<i64>,
+}
+
+/// The ticket of that name.
+pub(crate) fn ticket(name: &str) -> Option<TicketRow> {
+    let mut found = None;
+    let key = (c"ticket_pkey", pg_sys::F_TEXTEQ, name.into_datum()?);
+    scan(c"ticket", Some(key), |row| found = ticket_row(row));
+    found
+}
+
+/// What a sequence was made with.
+#[derive(Clone, Copy)]
+pub(crate) struct SequenceShape {
+    pub(crate) start: i64,
+    pub(crate) increment: i64,
+    pub(crate) max: i64,
+    pub(crate) min: i64,
+}
+
+/// What a sequence was made with; `None` for what is no sequence.
+pub(crate) fn sequence_shape(sequence: pg_sys::Oid) -> Option<SequenceShape> {
+    /// `FormData_pg_sequence`
+    #[repr(C)]
+    struct Form {
+        relation: pg_sys::Oid,
+        data_type: pg_sys::Oid,
+        shape: [i64; 4],
+    }
+    // SAFETY: the fixed part of a row of pg_sequence begins like this since
+    // PostgreSQL 10; it is copied before the row is let go of.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::SEQRELID;
+        let tuple = pg_sys::SearchSysCache1(cache as _, sequence.into_datum()?);
+        if tuple.is_null() {
+            return None;
+        }
+        let [start, increment, max, min] = (*pg_sys::GETSTRUCT(tuple).cast::<Form>()).shape;
+        pg_sys::ReleaseSysCache(tuple);
+        Some(SequenceShape { start, increment, max, min })
+    }
+}
+
 /// The oid of a table in schema `shardid`, which another extension has after a
 /// `DROP EXTENSION` and a `CREATE EXTENSION`.
 pub(crate) fn table(name: &CStr) -> pg_sys::Oid {
@@ -84,6 +134,17 @@ fn shard_row(row: &Row) -> Option<ShardRow> {
         map_version: row.get(6),
         system_identifier: row.get(8),
         database: row.get(9),
+    })
+}
+
+fn ticket_row(row: &Row) -> Option<TicketRow> {
+    Some(TicketRow {
+        sequence: row.get(2)?,
+        server: row.get(3)?,
+        servers: row.get(4)?,
+        floor: row.get(5)?,
+        ceiling: row.get(6),
+        last_gapless: row.get(7),
     })
 }
 

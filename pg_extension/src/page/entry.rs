@@ -6,11 +6,13 @@
 
 use core::ffi::c_char;
 
+use pgrx::FromDatum;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid};
 
 use super::ffi;
 use crate::generator::{self, Key};
 use crate::report::Report;
+use crate::tickets::{self, Run};
 
 /// `next_id(shard int)`
 ///
@@ -73,22 +75,12 @@ pub(crate) unsafe extern "C-unwind" fn shardid_next_ids(call: FunctionCallInfo) 
             let shard = argument(call, 0).value() as i32;
             let count = argument(call, 1).value() as i32;
             guarded(move || generator::check_count(count.into()).map(|()| 0));
-            let context = ffi::init_MultiFuncCall(call);
-            let state =
-                ffi::MemoryContextAlloc((*context).multi_call_memory_ctx, size_of::<NextIds>())
-                    .cast::<NextIds>();
             let key = Key::shard(shard);
-            state.write(NextIds { key, next: 0, end: -1, remaining: count.into() });
-            (*context).user_fctx = state.cast();
+            begin_rows(call, NextIds { key, next: 0, end: -1, remaining: count.into() });
         }
-        let context = (*(*call).flinfo).fn_extra.cast::<pg_sys::FuncCallContext>();
-        let state = &mut *(*context).user_fctx.cast::<NextIds>();
-        let result = &mut *(*call).resultinfo.cast::<pg_sys::ReturnSetInfo>();
+        let state = rows::<NextIds>(call);
         if state.remaining == 0 {
-            ffi::end_MultiFuncCall(call, context);
-            result.isDone = pg_sys::ExprDoneCond::ExprEndResult;
-            (*call).isnull = true;
-            return Datum::from(0);
+            return row(call, None);
         }
         if state.next > state.end {
             let (key, remaining) = (state.key, state.remaining);
@@ -100,9 +92,97 @@ pub(crate) unsafe extern "C-unwind" fn shardid_next_ids(call: FunctionCallInfo) 
         state.next += 1;
         state.remaining -= 1;
         generator::remember_last(id);
-        result.isDone = pg_sys::ExprDoneCond::ExprMultipleResult;
-        (*call).isnull = false;
-        Datum::from(id)
+        row(call, Some(id))
+    }
+}
+
+/// What `next_tickets` keeps between two rows.
+struct NextTickets {
+    run: Run,
+    remaining: i64,
+}
+
+/// `next_tickets(name text, count int)`: one row a call, all taken at the first.
+///
+/// # Safety
+/// Called by PostgreSQL as declared: strict, with a `text` and an `int`, returning a set.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn shardid_next_tickets(call: FunctionCallInfo) -> Datum {
+    // SAFETY: as `shardid_next_ids`. The name is only looked at while the first call lasts.
+    unsafe {
+        if (*(*call).flinfo).fn_extra.is_null() {
+            let name = argument(call, 0);
+            let count = i64::from(argument(call, 1).value() as i32);
+            let mut run = Run { first: 0, step: 0 };
+            let taken = &mut run;
+            guarded(move || {
+                tickets::check_count(count)?;
+                let name = <&str>::from_datum(name, false).expect("the function is strict");
+                *taken = tickets::take(name, count)?;
+                Ok(0)
+            });
+            begin_rows(call, NextTickets { run, remaining: count });
+        }
+        let state = rows::<NextTickets>(call);
+        if state.remaining == 0 {
+            return row(call, None);
+        }
+        let number = state.run.first;
+        state.remaining -= 1;
+        // There may be no number after the last one.
+        state.run.first = number.wrapping_add(state.run.step);
+        row(call, Some(number))
+    }
+}
+
+/// Begins a set of rows, with what is to be kept between them.
+///
+/// # Safety
+/// At the first of the calls for a set; `state` is plain data.
+unsafe fn begin_rows<T>(call: FunctionCallInfo, state: T) {
+    // SAFETY: the memory lives as long as the calls for this set.
+    unsafe {
+        let context = ffi::init_MultiFuncCall(call);
+        let memory = (*context).multi_call_memory_ctx;
+        let kept = ffi::MemoryContextAlloc(memory, size_of::<T>()).cast::<T>();
+        kept.write(state);
+        (*context).user_fctx = kept.cast();
+    }
+}
+
+/// What `begin_rows` has kept.
+///
+/// # Safety
+/// After `begin_rows` with a state of this type.
+unsafe fn rows<'a, T>(call: FunctionCallInfo) -> &'a mut T {
+    // SAFETY: as the caller says; only one call runs at a time.
+    unsafe {
+        let context = (*(*call).flinfo).fn_extra.cast::<pg_sys::FuncCallContext>();
+        &mut *(*context).user_fctx.cast::<T>()
+    }
+}
+
+/// Gives PostgreSQL the next row, or says that there is none.
+///
+/// # Safety
+/// After `begin_rows`; nothing of it is used after the last row.
+unsafe fn row(call: FunctionCallInfo, value: Option<i64>) -> Datum {
+    // SAFETY: the value-per-call protocol of PostgreSQL's funcapi.h.
+    unsafe {
+        let result = &mut *(*call).resultinfo.cast::<pg_sys::ReturnSetInfo>();
+        (*call).isnull = value.is_none();
+        match value {
+            Some(value) => {
+                result.isDone = pg_sys::ExprDoneCond::ExprMultipleResult;
+                Datum::from(value)
+            }
+            None => {
+                let context = (*(*call).flinfo).fn_extra.cast::<pg_sys::FuncCallContext>();
+                ffi::end_MultiFuncCall(call, context);
+                result.isDone = pg_sys::ExprDoneCond::ExprEndResult;
+                Datum::from(0)
+            }
+        }
     }
 }
 
@@ -121,7 +201,8 @@ describe!(
     pg_finfo_shardid_next_id,
     pg_finfo_shardid_next_id_here,
     pg_finfo_shardid_next_id_from,
-    pg_finfo_shardid_next_ids
+    pg_finfo_shardid_next_ids,
+    pg_finfo_shardid_next_tickets
 );
 
 /// The `index`-th argument.

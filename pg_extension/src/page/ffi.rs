@@ -33,6 +33,7 @@ unsafe extern "C-unwind" {
         block: BlockNumber,
         recent: Buffer,
     ) -> bool;
+    pub(super) fn SyncRepWaitForLSN(lsn: XLogRecPtr, commit: bool);
     pub(super) fn UnlockReleaseBuffer(buffer: Buffer);
     pub(super) fn XLogBeginInsert();
     pub(super) fn XLogFlush(record: XLogRecPtr);

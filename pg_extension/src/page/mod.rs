@@ -1,7 +1,8 @@
 //! The sequence page, and everything else of the extension that is unsafe.
 //!
 //! What leaves this module is safe to call from a backend's only thread:
-//! [`sequence`] visits the page, [`catalog`] reads the extension's tables,
+//! [`sequence`] takes ids from the page, [`numbers`] takes numbers, [`held`] is
+//! what both know of it, [`catalog`] reads the extension's tables,
 //! [`backend`] knows what PostgreSQL knows about this session, [`entry`] holds
 //! the functions that PostgreSQL calls without pgrx in between, [`ffi`] the
 //! few of PostgreSQL's functions that are called without pgrx's guard.
@@ -11,6 +12,8 @@ pub(crate) mod backend;
 pub(crate) mod catalog;
 pub(crate) mod entry;
 mod ffi;
+pub(crate) mod held;
+pub(crate) mod numbers;
 pub(crate) mod sequence;
 
 pub(crate) use backend::{BackendLocal, reserve_settings, watch_relations};

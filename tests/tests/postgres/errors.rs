@@ -17,6 +17,8 @@ fn state(client: &mut Client) -> String {
              (SELECT string_agg(l::text, ' ' ORDER BY l.name) FROM shardid.layout l), \
              (SELECT string_agg(s::text, ' ' ORDER BY s::text) FROM shardid.id_sequence s), \
              (SELECT string_agg(c::text, ' ') FROM shardid.cluster c), \
+             (SELECT string_agg(t::text, ' ' ORDER BY t.name) FROM shardid.ticket t), \
+             (SELECT string_agg(s::text, ' ' ORDER BY s.tag) FROM shardid.segment s), \
              (SELECT string_agg(s::text, ' ' ORDER BY s.schemaname, s.sequencename) FROM pg_sequences s), \
              (SELECT string_agg(d::text, ' ' ORDER BY d.oid) FROM pg_attrdef d), \
              (SELECT string_agg(format('%s %s', p.oid, p.xmin), ' ' ORDER BY p.oid) FROM pg_proc p WHERE p.oid >= 16384), \

@@ -18,6 +18,7 @@ mod soak;
 mod standby;
 mod states;
 mod surface;
+mod tickets;
 mod transactions;
 mod unique;
 mod upgrade;

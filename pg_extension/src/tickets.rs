@@ -1,0 +1,296 @@
+//! What a backend remembers of the tickets it uses, and how it takes numbers from them.
+//!
+//! A ticket is a row of `shardid.ticket` and a sequence. The row is read once and
+//! again whenever PostgreSQL says that it or the sequence has changed; changes
+//! wait for the lock that a transaction takes on the sequence with its first
+//! number. Tickets are never freed: there are as many as a session has used.
+
+use core::cell::{Cell, RefCell};
+
+use pgrx::pg_sys::{Oid, XLogRecPtr};
+use pgrx::prelude::*;
+use rustc_hash::FxHashMap;
+use shardid_ids::Class;
+
+use crate::page::backend::{self, Transaction};
+use crate::page::held::{self, Place, Unusable};
+use crate::page::numbers::{self, Request, Visit};
+use crate::page::{BackendLocal, catalog};
+use crate::report::{self, Report};
+
+/// How many numbers a record covers beyond the one it was written for, as with
+/// `nextval`: a crash skips so many.
+const AHEAD: i64 = 32;
+
+/// Each record of one transaction covers twice as many as the one before, up to
+/// this: a statement that takes a million numbers waits for the disk some thirty
+/// times, and a crash skips at most as many as the transaction has taken.
+const AHEAD_MAX: i64 = 65_536;
+
+/// The most tickets at a time.
+const COUNT_MAX: i64 = 1_000_000;
+
+/// What was read of a ticket in the extension's tables.
+#[derive(Clone, Copy)]
+struct Facts {
+    sequence: Oid,
+    /// The table they were read from: with it goes what it said.
+    table: Oid,
+    class: Class,
+    floor: i64,
+    /// Where the numbers end.
+    end: i64,
+    /// The first number that may not be handed out, while there is one.
+    ceiling: Option<i64>,
+    gapless: bool,
+}
+
+struct Ticket {
+    name: Box<str>,
+    facts: Cell<Option<Facts>>,
+    /// The transaction that has locked the sequence and may use it.
+    owner: Cell<Transaction>,
+    /// How many numbers the next record is to cover.
+    ahead: Cell<i64>,
+    /// The end of WAL that is known to be safe.
+    safe: Cell<XLogRecPtr>,
+    /// Where the page is, known anew in each transaction.
+    place: Cell<Option<Place>>,
+}
+
+struct Backend {
+    /// The ticket used last.
+    hot: Cell<Option<&'static Ticket>>,
+    tickets: RefCell<Option<FxHashMap<&'static str, &'static Ticket>>>,
+    /// Counts what was forgotten, so that a read that was overtaken is read again.
+    changes: Cell<u64>,
+}
+
+static BACKEND: BackendLocal<Backend> = BackendLocal::new(Backend {
+    hot: Cell::new(None),
+    tickets: RefCell::new(None),
+    changes: Cell::new(0),
+});
+
+/// Numbers that were taken at once: each is `step` above the one before.
+#[derive(Clone, Copy)]
+pub(crate) struct Run {
+    pub(crate) first: i64,
+    pub(crate) step: i64,
+}
+
+/// Forgets what may no longer be true of a relation, or of all of them.
+pub(crate) fn forget(relation: Oid) {
+    let state = BACKEND.get();
+    state.changes.set(state.changes.get() + 1);
+    if let Ok(Some(tickets)) = state.tickets.try_borrow().as_deref() {
+        for ticket in tickets.values() {
+            let concerned =
+                |facts: Facts| [Oid::INVALID, facts.sequence, facts.table].contains(&relation);
+            if ticket.facts.get().is_some_and(concerned) {
+                ticket.facts.set(None);
+                ticket.place.set(None);
+            }
+        }
+    }
+}
+
+/// The next `count` numbers of a ticket.
+pub(crate) fn take(name: &str, count: i64) -> Result<Run, Report> {
+    let ticket = match BACKEND.get().hot.get() {
+        Some(hot) if *hot.name == *name => hot,
+        _ => find(name)?,
+    };
+    BACKEND.get().hot.set(Some(ticket));
+    ticket.take(count)
+}
+
+/// Refuses a number of tickets that is not meant.
+pub(crate) fn check_count(count: i64) -> Result<(), Report> {
+    match (1..=COUNT_MAX).contains(&count) {
+        true => Ok(()),
+        false => Err(report::ticket_count_out_of_range(count, COUNT_MAX)),
+    }
+}
+
+/// The ticket of that name; what does not exist is not remembered.
+fn find(name: &str) -> Result<&'static Ticket, Report> {
+    let known = |tickets: &FxHashMap<_, &'static Ticket>| tickets.get(name).copied();
+    if let Some(ticket) = BACKEND.get().tickets.borrow().as_ref().and_then(known) {
+        return Ok(ticket);
+    }
+    // Not while the map is borrowed: what changes meanwhile must be forgotten.
+    read(name)?;
+    let ticket: &'static Ticket = Box::leak(Box::new(Ticket {
+        name: name.into(),
+        facts: Cell::new(None),
+        owner: Cell::new(Transaction::NONE),
+        ahead: Cell::new(AHEAD),
+        safe: Cell::new(0),
+        place: Cell::new(None),
+    }));
+    let mut tickets = BACKEND.get().tickets.borrow_mut();
+    tickets.get_or_insert_default().insert(&ticket.name, ticket);
+    Ok(ticket)
+}
+
+fn read(name: &str) -> Result<Facts, Report> {
+    let row = catalog::ticket(name).ok_or_else(|| report::no_ticket(name))?;
+    let shape = catalog::sequence_shape(row.sequence);
+    let shape = shape.ok_or_else(|| report::ticket_without_sequence(name))?;
+    let class = Class::new(row.server.into(), row.servers.into());
+    Ok(Facts {
+        sequence: row.sequence,
+        table: catalog::table(c"ticket"),
+        class: class.expect("the table checks that servers are positive"),
+        floor: row.floor,
+        // The sequence's own end is lower while there is a ceiling, too.
+        end: shape.max,
+        ceiling: row.ceiling,
+        gapless: row.last_gapless.is_some(),
+    })
+}
+
+impl Ticket {
+    fn take(&self, count: i64) -> Result<Run, Report> {
+        let facts = self.ready()?;
+        if facts.gapless {
+            return Err(report::ticket_is_gapless(&self.name));
+        }
+        let below_ceiling = facts.ceiling.map_or(i64::MAX, |ceiling| ceiling - 1);
+        let request = Request {
+            sequence: facts.sequence,
+            class: facts.class,
+            floor: facts.floor,
+            top: facts.end.min(below_ceiling),
+            count,
+            ahead: self.ahead.get(),
+            safe: self.safe.get(),
+            place: self.place.get(),
+        };
+        match numbers::visit(&request) {
+            Visit::Taken { first, logged, safe, place } => {
+                self.place.set(Some(place));
+                self.safe.set(safe);
+                if logged {
+                    self.ahead.set((self.ahead.get() * 2).min(AHEAD_MAX));
+                }
+                Ok(Run { first, step: facts.class.step() })
+            }
+            Visit::Exhausted { last } => Err(match facts.ceiling {
+                Some(ceiling) => report::ticket_at_ceiling(&self.name, last, ceiling),
+                None => report::ticket_ended(&self.name, last, request.top),
+            }),
+            Visit::Unusable(unusable) => {
+                self.facts.set(None);
+                Err(match unusable {
+                    Unusable::Gone => report::no_ticket(&self.name),
+                    other => unusable_sequence(facts.sequence, other),
+                })
+            }
+        }
+    }
+
+    /// Makes sure of the facts, the lock, and the right to take numbers.
+    fn ready(&self) -> Result<Facts, Report> {
+        let now = Transaction::current();
+        if self.owner.get() == now
+            && !backend::read_only()
+            && let Some(facts) = self.facts.get()
+        {
+            return Ok(facts);
+        }
+        backend::refuse_if_read_only(c"next_ticket()");
+        let facts = loop {
+            let changes = BACKEND.get().changes.get();
+            let facts = match self.facts.get() {
+                Some(facts) => facts,
+                None => read(&self.name)?,
+            };
+            // Whoever changes or drops the ticket holds this lock; behind it the
+            // facts may be others, and then the change has been announced.
+            held::lock(facts.sequence);
+            if BACKEND.get().changes.get() == changes {
+                self.facts.set(Some(facts));
+                break facts;
+            }
+        };
+        check_privilege(facts.sequence, now, || report::no_ticket(&self.name))?;
+        if !self.owner.get().same_transaction(now) {
+            self.ahead.set(AHEAD);
+        }
+        self.owner.set(now);
+        self.place.set(None);
+        Ok(facts)
+    }
+}
+
+fn check_privilege(
+    sequence: Oid,
+    now: Transaction,
+    gone: impl FnOnce() -> Report,
+) -> Result<(), Report> {
+    match backend::may_use(sequence, now.user()) {
+        Some(true) => Ok(()),
+        Some(false) => Err(report::no_privilege(&backend::relation_name(sequence))),
+        None => Err(gone()),
+    }
+}
+
+fn unusable_sequence(sequence: Oid, unusable: Unusable) -> Report {
+    let name = backend::relation_name(sequence);
+    match unusable {
+        Unusable::Gone => report::not_a_rising_sequence(&name),
+        Unusable::NotPermanent => report::not_permanent(&name),
+        Unusable::Broken => report::broken_sequence(&name),
+    }
+}
+
+/// The next number of a ticket.
+#[pg_extern]
+fn next_ticket(name: &str) -> i64 {
+    take(name, 1).unwrap_or_else(|report| report.throw()).first
+}
+
+/// The next number of a ticket that waits for other transactions and leaves no gap.
+///
+/// Who may take numbers is decided here; the row that counts them is written by
+/// a function with its owner's rights.
+#[pg_extern]
+fn next_ticket_gapless(name: &str) -> i64 {
+    backend::refuse_if_read_only(c"next_ticket_gapless()");
+    let checked = || {
+        let facts = read(name)?;
+        check_privilege(facts.sequence, Transaction::current(), || report::no_ticket(name))
+    };
+    checked().unwrap_or_else(|report: Report| report.throw());
+    backend::call_with_text("shardid.take_gapless(text)", name)
+}
+
+/// The first of the next `count` numbers of a sequence, taken at once.
+#[pg_extern]
+fn take_numbers(sequence: Oid, count: i64) -> i64 {
+    take_from(sequence, count).unwrap_or_else(|report| report.throw())
+}
+
+fn take_from(sequence: Oid, count: i64) -> Result<i64, Report> {
+    backend::refuse_if_read_only(c"take_numbers()");
+    let wrong = || report::not_a_rising_sequence(&backend::relation_name(sequence));
+    if catalog::sequence_shape(sequence).is_none() {
+        return Err(wrong());
+    }
+    held::lock(sequence);
+    check_privilege(sequence, Transaction::current(), wrong)?;
+    let shape = catalog::sequence_shape(sequence).ok_or_else(wrong)?;
+    let class = Class::new(shape.start, shape.increment).ok_or_else(wrong)?;
+    let (floor, top) = (shape.min.saturating_sub(1), shape.max);
+    let request =
+        Request { sequence, class, floor, top, count, ahead: AHEAD, safe: 0, place: None };
+    match numbers::visit(&request) {
+        Visit::Taken { first, .. } => Ok(first),
+        Visit::Exhausted { last } => {
+            Err(report::sequence_ended(&backend::relation_name(sequence), count, last, top))
+        }
+        Visit::Unusable(unusable) => Err(unusable_sequence(sequence, unusable)),
+    }
+}
