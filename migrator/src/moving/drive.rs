@@ -7,7 +7,7 @@ use shardid_cluster::{Effect, MoveEvent, MoveState, effects, next_state};
 use super::fence::Fence;
 use super::road::Road;
 use super::server::Server;
-use super::{carry, checks, clean, compare, fence, schema, stop, stream};
+use super::{carry, checks, clean, compare, fence, schema, sequences, stop, stream};
 use crate::failure::Failure;
 
 /// How often a fence is tried before the move is left standing.
@@ -152,6 +152,7 @@ async fn take(road: &mut Road<'_>, effect: Effect, deadline: Instant) -> Result<
         Effect::CarryOver => return carry::carry_over(road, deadline).await,
         Effect::SealWayBack => stream::seal_way_back(road).await?,
         Effect::GuardSource => fence::guard(road).await?,
+        Effect::CloseOldCopy => sequences::close_old_copy(road).await?,
         Effect::OpenTarget => fence::open(road).await?,
         Effect::EndStream => stream::end(road).await?,
         Effect::OpenWayBack => stream::open_way_back(road).await?,

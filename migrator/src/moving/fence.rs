@@ -6,6 +6,7 @@ use shardid_cluster::{MapVersion, NodeName, ShardSet};
 
 use super::journal::Move;
 use super::road::Road;
+use super::sequences;
 use super::server::{Batch, Server};
 use crate::failure::Failure;
 use crate::file::Address;
@@ -54,6 +55,7 @@ pub(super) async fn raise(road: &mut Road<'_>, deadline: Instant) -> Result<Fenc
 
 /// Takes the fence down, if anything of it stands.
 pub(super) async fn lower(road: &mut Road<'_>) -> Result<(), Failure> {
+    sequences::let_go(road);
     lower_on(&mut road.source, &road.record).await?;
     road.forget(&["fence"], &road.record.schema.clone()).await
 }
@@ -85,7 +87,7 @@ pub(super) async fn guard(road: &mut Road<'_>) -> Result<(), Failure> {
         .bind(road.target.node.as_str())
         .bind(version);
     let statements = road.source.column(query).await?;
-    settled(road.source.all_or_none(statements, LOCK_MS).await?, &road.source.node)
+    settled(sequences::close_with(road, statements).await?, &road.source.node)
 }
 
 /// Lets the target give ids and take writes.
@@ -125,7 +127,7 @@ fn settled(batch: Batch, node: &shardid_cluster::NodeName) -> Result<(), Failure
     match batch {
         Batch::Done => Ok(()),
         Batch::LockTimeout => {
-            Err(Failure::new("somebody holds a lock on the shard's tables for long")
+            Err(Failure::new("somebody holds a lock on the shard's tables or sequences for long")
                 .at(format!("node {node}"))
                 .hint("look at pg_stat_activity there"))
         }

@@ -2,7 +2,8 @@
 //!
 //! The rule is `shardid_cluster::{next_state, effects}`: a state is written into
 //! the journal before its effects begin, and each effect may run twice. Here
-//! are the effects ([`schema`], [`stream`], [`compare`], [`fence`], [`carry`], [`clean`]),
+//! are the effects ([`schema`], [`stream`], [`compare`], [`fence`], [`carry`],
+//! [`sequences`], [`clean`]),
 //! the journal they are driven by ([`journal`]), what is looked at before
 //! anything is made ([`checks`]), and the loop ([`drive`]).
 
@@ -15,6 +16,7 @@ mod fence;
 pub(crate) mod journal;
 mod road;
 mod schema;
+mod sequences;
 mod server;
 mod stop;
 mod stream;

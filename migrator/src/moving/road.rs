@@ -40,6 +40,9 @@ pub(crate) struct Road<'a> {
     pub(crate) journal: Journal,
     pub(crate) source: Server,
     pub(crate) target: Server,
+    /// A session on the source for its sequences, and whether it holds them.
+    pub(super) holding: Option<Server>,
+    pub(super) held: bool,
 }
 
 impl<'a> Road<'a> {
@@ -118,7 +121,17 @@ impl Entrance {
             }
         };
         let Self { journal, record, source } = self;
-        Ok(Road { file, record, options, compared: false, journal, source, target })
+        Ok(Road {
+            file,
+            record,
+            options,
+            compared: false,
+            journal,
+            source,
+            target,
+            holding: None,
+            held: false,
+        })
     }
 
     /// Lets writers go on at the source, where the shard still lives.

@@ -137,6 +137,19 @@ impl Server {
         }
     }
 
+    /// Runs statements in one go, within the transaction that is open.
+    pub(super) async fn one_batch(&mut self, statements: Vec<String>) -> Result<Batch, Failure> {
+        let text = statements.join(";\n");
+        let done = sqlx::raw_sql(AssertSqlSafe(text.as_str())).execute(&mut self.connection).await;
+        match done {
+            Ok(_) => Ok(Batch::Done),
+            Err(error) if WAITED.iter().any(|code| is_sqlstate(&error, code)) => {
+                Ok(Batch::LockTimeout)
+            }
+            Err(error) => Err(self.said(&error).detail(format!("statement: {text}"))),
+        }
+    }
+
     async fn batch(
         &mut self,
         bounds: Vec<String>,

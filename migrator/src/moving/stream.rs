@@ -6,6 +6,7 @@ use super::drive::cut;
 use super::fence::Fence;
 use super::road::Road;
 use super::schema;
+use super::sequences;
 use super::server::Server;
 use super::stop;
 use crate::failure::Failure;
@@ -149,6 +150,7 @@ pub(super) async fn prepare_way_back(road: &mut Road<'_>) -> Result<(), Failure>
 pub(super) async fn await_close(road: &mut Road<'_>) -> Result<(), Failure> {
     catch_up(road).await?;
     schema::check_unchanged(road).await?;
+    sequences::prepare(road).await?;
     // So that its server need not keep what the source has sent.
     if road.record.way_back && road.record.rollback_of.is_none() {
         let name = road.record.way_back_stream();

@@ -17,6 +17,7 @@ mod plain_defaults;
 mod privileges;
 mod same_database;
 mod small_columns;
+mod tickets;
 mod unreachable;
 mod versions;
 
@@ -86,6 +87,9 @@ pub(crate) async fn verify(estate: &mut Estate<'_>, data: bool) -> Report {
     report.add("foreign-defaults", Ok(foreign_defaults::check(estate)));
     report.add("plain-defaults", plain_defaults::check(estate).await);
     report.add("privileges", Ok(privileges::check(estate)));
+    if tickets::concerns(estate) {
+        report.add("tickets", tickets::check(estate).await);
+    }
     if data {
         report.add("beyond", beyond::check(estate).await);
         report.add("foreign-ids", foreign_ids::check(estate).await);

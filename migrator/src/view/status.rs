@@ -2,22 +2,44 @@
 
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
-use shardid_cluster::NodeName;
+use shardid_cluster::{Engine, NodeName};
 
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::statistics::{Skew, Statistics};
 use crate::talk;
+use crate::tickets::{Answer, Look};
 use crate::view::table::{Column, Table};
 use crate::view::{counted, day, time};
 
 type Answers = [(NodeName, Result<Statistics, Failure>)];
 
+/// What MySQL and MariaDB nodes said.
+type Mysql<'a> = [(&'a NodeName, Result<&'a Answer, &'a Failure>)];
+
+/// The MySQL nodes of the file; all of them are down where the catalogue is,
+/// without which nobody knows what to ask them.
+pub(crate) fn mysql_of<'a>(
+    file: &'a ClusterFile,
+    look: &'a Result<Look, Failure>,
+) -> Vec<(&'a NodeName, Result<&'a Answer, &'a Failure>)> {
+    let nodes = file.declared.nodes.iter().filter(|node| node.engine == Engine::Mysql);
+    nodes
+        .filter_map(|node| match look {
+            Err(failure) => Some((&node.name, Err(failure))),
+            Ok(look) => {
+                let (_, answer) = look.nodes.iter().find(|(name, _)| *name == node.name)?;
+                Some((&node.name, answer.as_ref()))
+            }
+        })
+        .collect()
+}
+
 /// Clocks further apart than this are worth a word.
 const SKEW_MAX_US: i64 = 500_000;
 
 /// A line about the cluster, a line per node.
-pub(crate) fn text(file: &ClusterFile, nodes: &Answers) -> String {
+pub(crate) fn text(file: &ClusterFile, nodes: &Answers, mysql: &Mysql<'_>) -> String {
     let mut table = Table::new([
         Column::left("NODE"),
         Column::left("STATE"),
@@ -67,11 +89,40 @@ pub(crate) fn text(file: &ClusterFile, nodes: &Answers) -> String {
             }
         }
     }
+    for (node, answer) in mysql {
+        let dash = || "-".to_owned();
+        let (state, server, schema) = match answer {
+            Ok(answer) => {
+                let schema = answer.server.migration.filter(|last| *last > 0);
+                let state = if schema.is_some() { "up" } else { "new" };
+                let schema = schema.map_or_else(dash, |last| format!("schema {last}"));
+                (state, answer.version.clone(), schema)
+            }
+            Err(_) => ("down", dash(), dash()),
+        };
+        table.row([
+            node.to_string(),
+            state.to_owned(),
+            server,
+            schema,
+            dash(),
+            dash(),
+            dash(),
+            dash(),
+            dash(),
+        ]);
+    }
     format!("{}\n\n{table}", headline(file, nodes))
 }
 
 fn headline(file: &ClusterFile, nodes: &Answers) -> String {
     let declared = &file.declared;
+    if !declared.has_shards() {
+        return format!(
+            "cluster {}: ticket servers alone, catalogue on {}",
+            declared.name, declared.catalog
+        );
+    }
     let ends = layout(file, nodes).map(|layout| format!(", to {}", day(layout.ends_at_us())));
     let version = map_version(file, nodes).map(|version| format!("map version {version}"));
     format!(
@@ -86,7 +137,7 @@ fn headline(file: &ClusterFile, nodes: &Answers) -> String {
 }
 
 /// What else a person should know, below the table.
-pub(crate) fn remarks(file: &ClusterFile, nodes: &Answers) {
+pub(crate) fn remarks(file: &ClusterFile, nodes: &Answers, mysql: &Mysql<'_>) {
     let mut said = false;
     let mut say = |text: String| {
         if !std::mem::replace(&mut said, true) {
@@ -101,6 +152,21 @@ pub(crate) fn remarks(file: &ClusterFile, nodes: &Answers) {
                 say(format!("{red}{message}{red:#}"));
             }
         }
+    }
+    let mut failures: Vec<&str> = Vec::new();
+    for failure in mysql.iter().filter_map(|(_, answer)| answer.err()) {
+        failures.extend(failure.messages().map(|(message, _)| message));
+    }
+    failures.dedup();
+    for message in failures {
+        let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
+        say(format!("{red}{message}{red:#}"));
+    }
+    if !file.declared.tickets.is_empty() {
+        let names: Vec<&str> =
+            file.declared.tickets.iter().map(|ticket| ticket.name.as_str()).collect();
+        let tickets = counted(names.len() as u64, "ticket");
+        say(format!("{tickets}, {}: `shardid tickets status`", names.join(", ")));
     }
     let answers =
         || nodes.iter().filter_map(|(node, answer)| answer.as_ref().ok().map(|a| (node, a)));
@@ -157,7 +223,7 @@ fn uneven(file: &ClusterFile, nodes: &Answers) -> Option<(NodeName, u32, u32)> {
 }
 
 /// The state for programs.
-pub(crate) fn json(file: &ClusterFile, nodes: &Answers) -> Value {
+pub(crate) fn json(file: &ClusterFile, nodes: &Answers, mysql: &Mysql<'_>) -> Value {
     let declared = &file.declared;
     json!({
         "cluster": declared.name.as_str(),
@@ -167,8 +233,28 @@ pub(crate) fn json(file: &ClusterFile, nodes: &Answers) -> Value {
         "catalog": declared.catalog.as_str(),
         "map_version": map_version(file, nodes),
         "clocks_apart_ms": skew_between(nodes).map(whole_ms),
-        "nodes": nodes.iter().map(|(node, answer)| node_json(file, node, answer)).collect::<Vec<_>>(),
+        "nodes": nodes
+            .iter()
+            .map(|(node, answer)| node_json(file, node, answer))
+            .chain(mysql.iter().map(|(node, answer)| mysql_json(file, node, answer)))
+            .collect::<Vec<_>>(),
     })
+}
+
+fn mysql_json(file: &ClusterFile, node: &NodeName, answer: &Result<&Answer, &Failure>) -> Value {
+    let address = file.addresses.get(node).map(|address| address.shown());
+    match answer {
+        Ok(answer) => json!({
+            "node": node.as_str(), "address": address, "state": "up", "error": null,
+            "server_version": answer.version, "schema": answer.server.migration,
+        }),
+        Err(failure) => {
+            let why: Vec<&str> = failure.messages().map(|(message, _)| message).collect();
+            json!({
+                "node": node.as_str(), "address": address, "state": "down", "error": why.join("; "),
+            })
+        }
+    }
 }
 
 fn node_json(file: &ClusterFile, node: &NodeName, answer: &Result<Statistics, Failure>) -> Value {
