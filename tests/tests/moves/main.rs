@@ -7,6 +7,7 @@ mod cut;
 mod rebalance;
 mod refusals;
 mod rollback;
+mod sequences;
 mod servers;
 mod shared;
 mod soak;
