@@ -127,7 +127,7 @@ async fn prepare(
     above: u64,
 ) -> Result<Option<(Wanted, TicketTruth)>, Failure> {
     let ticket = &args.ticket;
-    let look = tickets::look(file, "tickets", true).await?;
+    let look = tickets::look_also(file, "tickets", true, &args.nodes).await?;
     let known = look.truth.known.get(ticket).ok_or_else(|| no_ticket(file, ticket))?;
     let before = known.nodes();
     let after = after(&before);
@@ -268,7 +268,14 @@ async fn finish(
     journal: &mut Journal,
     ticket: &TicketName,
 ) -> Result<(), Failure> {
-    let look = tickets::look(file, "tickets", true).await?;
+    let servers: Vec<NodeName> = journal
+        .read()
+        .await?
+        .known
+        .get(ticket)
+        .map(|known| known.nodes())
+        .unwrap_or_default();
+    let look = tickets::look_also(file, "tickets", true, &servers).await?;
     for node in look.truth.servers.keys() {
         if !look.truth.known_servers.contains_key(node) {
             tickets::apply::mark(file, journal, &look.truth, node).await?;

@@ -68,13 +68,23 @@ pub(crate) async fn look(
     task: &str,
     accept_power_loss: bool,
 ) -> Result<Look, Failure> {
+    look_also(file, task, accept_power_loss, &[]).await
+}
+
+/// The same, also at nodes that are to serve a ticket.
+pub(crate) async fn look_also(
+    file: &ClusterFile,
+    task: &str,
+    accept_power_loss: bool,
+    also: &[NodeName],
+) -> Result<Look, Failure> {
     let mut truth = Journal::look(file, task).await?;
     // Servers that were taken out of the file still serve, until they are removed.
     let mut asked: Vec<NodeName> =
         file.declared.ticket_nodes().map(|node| node.name.clone()).collect();
     let known = truth.known.values().flat_map(|known| known.nodes());
     let known = known.chain(truth.changes.iter().flat_map(|change| change.after.clone()));
-    for node in known.collect::<Vec<_>>() {
+    for node in known.chain(also.iter().cloned()).collect::<Vec<_>>() {
         if !asked.contains(&node) && file.addresses.contains_key(&node) {
             asked.push(node);
         }
@@ -154,6 +164,11 @@ async fn ask(
         refusals: Vec::new(),
         latest: 0,
     };
+    if let Session::Postgres(connection) = &session
+        && let Some(number) = connection.server_version_num()
+    {
+        answer.version = format!("PostgreSQL {}.{}", number / 10_000, number % 10_000);
+    }
     let mut uuid = None;
     if let Session::Mysql(connection) = &mut session {
         let settings = Settings::of(connection, node).await?;

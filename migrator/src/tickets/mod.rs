@@ -9,7 +9,7 @@ mod session;
 
 pub(crate) use change::{Wanted, change, resume};
 pub(crate) use journal::Journal;
-pub(crate) use look::{Answer, Look, look};
+pub(crate) use look::{Answer, Look, look, look_also};
 pub(crate) use server::Server;
 pub(crate) use session::Session;
 

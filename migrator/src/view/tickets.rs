@@ -178,12 +178,9 @@ pub(crate) fn status_json(look: &Look, found: &[TicketProblem]) -> Value {
     })
 }
 
-/// A line per finding: where, what, and what mends it.
+/// A line per finding: what, where, and what mends it.
 pub(crate) fn findings(found: &[TicketProblem]) -> String {
-    let line = |problem: &TicketProblem| {
-        let place = problem.node().map(|node| format!("{node}: ")).unwrap_or_default();
-        format!("{place}{problem}: {}\n", problem.mend())
-    };
+    let line = |problem: &TicketProblem| format!("{problem}: {}\n", problem.mend());
     found.iter().map(line).collect()
 }
 
