@@ -898,6 +898,15 @@ BEGIN
     END IF;
     last := greatest(known.last_gapless, known.floor);
     IF known.last_gapless IS NULL THEN
+        -- This runs with its owner's rights: whoever may write the row must not
+        -- reach any sequence with them.
+        IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence
+            AND c.relnamespace IS DISTINCT FROM to_regnamespace('shardid_tickets'))
+        THEN
+            RAISE EXCEPTION 'the sequence of ticket "%" is in another schema', name
+                USING ERRCODE = '55000', DETAIL = format('It is %s.', known.sequence),
+                    HINT = format('ALTER SEQUENCE %s SET SCHEMA shardid_tickets;', known.sequence);
+        END IF;
         PERFORM shardid.hold_ticket(known);
         last := shardid.ticket_last(known);
         IF last > known.floor THEN

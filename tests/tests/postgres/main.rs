@@ -13,6 +13,7 @@ mod fence;
 mod harness;
 mod partitions;
 mod privileges;
+mod segments;
 mod smoke;
 mod soak;
 mod standby;

@@ -1,6 +1,10 @@
 //! Tickets: numbers of one server's class, in order, by whatever way they are taken.
 
 mod change;
+mod crash;
+mod estate;
+mod gapless;
+mod load;
 
 use shardid_tests::{Database, assert_rising, expect_error};
 

@@ -33,7 +33,8 @@ fn made_by(version: &str) -> (Database<'static>, i64) {
         &mut client,
         "SELECT create_layout('mine', '2026-01-01Z', '10 ms', 1000, 1000); SELECT create_shard(5), create_shard(6, layout => 'mine'); \
          SELECT create_id_sequence('photo_id', 5); CREATE TABLE t (a bigint DEFAULT next_id(5), b bigint DEFAULT next_id_from('photo_id')); \
-         INSERT INTO t SELECT FROM generate_series(1, 100)",
+         INSERT INTO t SELECT FROM generate_series(1, 100); \
+         SELECT create_ticket('photos', 2, 2); SELECT next_tickets('photos', 5); SELECT create_segment('orders', 10), next_segment('orders')",
     );
     let last = run_ahead(&mut client, 5);
     (database, last)
@@ -50,8 +51,10 @@ fn every_shipped_version_is_updated_to_what_a_new_installation_has() {
     for version in versions {
         let (database, last) = made_by(&version);
         let mut knew = database.connect();
-        run(&mut knew, "SELECT next_id(5)");
+        run(&mut knew, "SELECT next_id(5), next_ticket('photos')");
         database.psql("ALTER EXTENSION shardid UPDATE");
+        assert_eq!(ids(&mut knew, "SELECT next_ticket('photos')"), [14], "from {version}");
+        assert_eq!(ids(&mut knew, "SELECT first FROM next_segment('orders')"), [11]);
         assert!(ids(&mut knew, "SELECT next_id(5)")[0] > last, "from {version}");
         assert!(ids(&mut database.connect(), "INSERT INTO t DEFAULT VALUES RETURNING a")[0] > last);
         run(
@@ -91,16 +94,20 @@ fn an_update_to_a_next_version_keeps_shards_and_ids_in_sessions_that_go_on() {
         &now,
         &next,
         "ALTER TABLE shardid.shard ADD COLUMN of_the_next_version int; \
+         ALTER TABLE shardid.ticket ADD COLUMN of_the_next_version int; \
          CREATE OR REPLACE FUNCTION next_id(shard integer) RETURNS bigint \
          LANGUAGE c VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'shardid_next_id';",
     );
     let (database, last) = made_by(&now);
     let mut knew = database.connect();
     let before = ids(&mut knew, "SELECT next_id(5)")[0];
+    assert_eq!(ids(&mut knew, "SELECT next_ticket('photos')"), [12]);
     database.psql(&format!("ALTER EXTENSION shardid UPDATE TO '{next}'"));
     assert!(ids(&mut knew, "SELECT next_id(5)")[0] > before);
     assert!(ids(&mut database.connect(), "INSERT INTO t DEFAULT VALUES RETURNING a")[0] > before);
     assert!(before > last);
+    assert_eq!(ids(&mut knew, "SELECT next_ticket('photos')"), [14]);
+    assert_eq!(ids(&mut database.connect(), "SELECT next_tickets('photos', 2)"), [16, 18]);
     run(
         &mut knew,
         "SELECT next_id(6), next_id_from('photo_id'), next_ids(5, 3); SELECT create_shard(7); SELECT drop_shard(7); \

@@ -1,0 +1,309 @@
+//! No number comes twice over a crash, and no change of a ticket is forgotten.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use shardid_tests::postgres::Client;
+use shardid_tests::rand::Rng;
+use shardid_tests::{Database, Server, assert_rising, assert_unique, rng, wait_until};
+
+use crate::ask::{ids, one, run};
+
+/// A server whose WAL leaves its buffers only when somebody waits for it.
+fn server() -> Server {
+    Server::builder()
+        .conf("wal_writer_delay = '10s'")
+        .conf("checkpoint_timeout = '1h'")
+        .conf("autovacuum = off")
+        .start()
+}
+
+fn with_ticket(server: &Server) -> Database<'_> {
+    let database = Database::on(server);
+    database.psql("SELECT create_ticket('photos', 1, 2); CHECKPOINT");
+    database
+}
+
+const TAKE: &str = "SELECT next_ticket('photos')";
+const PLAIN: &str = "SELECT nextval('shardid_tickets.photos')";
+
+/// Crashes the server and returns the next number.
+fn next_after_crash(database: &Database<'_>) -> i64 {
+    database.server().kill9();
+    database.server().start();
+    ids(&mut database.connect(), TAKE)[0]
+}
+
+/// Asserts that the next number after a crash is above all that were taken.
+#[track_caller]
+fn goes_on_above(database: &Database<'_>, taken: &[i64]) -> i64 {
+    let (next, last) = (next_after_crash(database), *taken.last().unwrap());
+    assert!(next > last, "{next} after {last}");
+    assert_eq!(next % 2, 1, "{next}");
+    next
+}
+
+#[test]
+fn a_number_is_safe_before_it_is_handed_out_also_in_a_transaction_that_never_ends() {
+    let server = server();
+    let database = with_ticket(&server);
+    let mut client = database.connect();
+    let taken = ids(&mut client, TAKE);
+    goes_on_above(&database, &taken);
+    let mut client = database.connect();
+    run(&mut client, "BEGIN");
+    let taken = ids(&mut client, "SELECT next_tickets('photos', 1000)");
+    goes_on_above(&database, &taken);
+    // More than one record's worth, one by one.
+    let mut client = database.connect();
+    run(&mut client, "BEGIN");
+    let taken: Vec<i64> = (0..300).flat_map(|_| ids(&mut client, TAKE)).collect();
+    goes_on_above(&database, &taken);
+}
+
+#[test]
+fn a_number_that_another_sessions_record_covers_is_safe_although_that_one_has_not_committed() {
+    let server = server();
+    let database = with_ticket(&server);
+    let mut other = database.connect();
+    // Its record covers 32 more, and waits for a commit that never comes.
+    run(&mut other, "BEGIN");
+    ids(&mut other, PLAIN);
+    let taken = ids(&mut database.connect(), TAKE);
+    goes_on_above(&database, &taken);
+}
+
+#[test]
+fn numbers_after_a_checkpoint_are_logged_again() {
+    let server = server();
+    let database = with_ticket(&server);
+    let mut client = database.connect();
+    ids(&mut client, TAKE);
+    server.checkpoint();
+    // Of those that the record before it covered.
+    let taken = ids(&mut client, "SELECT next_tickets('photos', 5)");
+    goes_on_above(&database, &taken);
+    assert_eq!(server.psql("postgres", "SELECT sum(checksum_failures) FROM pg_stat_database"), "0");
+}
+
+#[test]
+fn a_crash_skips_no_more_than_the_last_transaction_took() {
+    let server = server();
+    let database = with_ticket(&server);
+    let taken = ids(&mut database.connect(), TAKE);
+    assert!(goes_on_above(&database, &taken) <= taken[0] + 2 * 33);
+    let all = "SELECT count(next_ticket('photos')) FROM generate_series(1, 100000)";
+    let before = ids(&mut database.connect(), TAKE)[0];
+    ids(&mut database.connect(), all);
+    assert!(next_after_crash(&database) <= before + 2 * 200_000);
+    // And what one transaction took has no bearing on the next.
+    let mut client = database.connect();
+    ids(&mut client, all);
+    let taken = ids(&mut client, "SELECT next_tickets('photos', 100000)");
+    assert!(goes_on_above(&database, &taken) <= taken.last().unwrap() + 2 * 33);
+}
+
+#[test]
+fn strangers_and_crashes_in_any_order_repeat_nothing() {
+    let server = server();
+    let database = with_ticket(&server);
+    let mut random = rng("ticket strangers");
+    let mut taken = vec![0];
+    for _ in 0..6 {
+        let mut client = database.connect();
+        for _ in 0..random.random_range(1..30) {
+            let sql = match random.random_range(0..6) {
+                0 => PLAIN.to_owned(),
+                1 => format!("SELECT next_tickets('photos', {})", random.random_range(1..200)),
+                2 => "SELECT next_ticket('photos') FROM generate_series(1, 50)".to_owned(),
+                // As a restored dump does it.
+                3 => "SELECT setval('shardid_tickets.photos', last_value, true) * 0 + next_ticket('photos') \
+                      FROM shardid_tickets.photos WHERE is_called"
+                    .to_owned(),
+                4 => "SELECT shardid.raise_ticket('photos', last_value + 10); SELECT 1".replace(
+                    "last_value",
+                    &taken.last().unwrap().to_string(),
+                ),
+                _ => TAKE.to_owned(),
+            };
+            if sql.contains("raise") {
+                run(&mut client, &sql);
+                taken.extend(ids(&mut client, TAKE));
+            } else {
+                taken.extend(ids(&mut client, &sql));
+            }
+        }
+        if random.random_bool(0.3) {
+            server.checkpoint();
+        }
+        taken.push(next_after_crash(&database));
+    }
+    assert_rising(&taken);
+    assert!(taken[1..].iter().all(|number| number % 2 == 1));
+}
+
+#[test]
+fn a_change_that_was_told_of_is_there_after_a_crash_without_synchronous_commit() {
+    let server = server();
+    let database = with_ticket(&server);
+    let change = |sql: &str| {
+        let mut client = database.connect();
+        run(&mut client, "SET synchronous_commit = off");
+        run(&mut client, sql);
+        server.kill9();
+        server.start();
+    };
+    let shown = || {
+        database
+            .psql("SELECT name, server, servers, coalesce(ceiling, 0), floor FROM shardid.tickets")
+    };
+    change("SELECT shardid.limit_ticket('photos', 100)");
+    assert_eq!(shown(), "photos|1|2|100|0");
+    change("SELECT shardid.restep_ticket('photos', 2, 3, 100)");
+    assert_eq!(shown(), "photos|2|3|0|100");
+    assert_eq!(ids(&mut database.connect(), PLAIN), [101]);
+    change("SELECT shardid.raise_ticket('photos', 1000)");
+    assert_eq!(ids(&mut database.connect(), TAKE), [1001]);
+    // Only in its own transaction does it wait, not in the session's others.
+    let mut client = database.connect();
+    run(&mut client, "SET synchronous_commit = off; SELECT shardid.raise_ticket('photos', 2000)");
+    assert_eq!(one::<String>(&mut client, "SHOW synchronous_commit"), "off");
+}
+
+#[test]
+fn kill_9_under_load_while_the_servers_change_repeats_nothing() {
+    let server = Server::start_new();
+    let database = with_ticket(&server);
+    let mut random = rng("ticket crashes");
+    let mut all: Vec<(String, Vec<i64>)> = Vec::new();
+    for round in 0..5 {
+        let crashed = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let running: Vec<_> = (0..4)
+                .map(|_| {
+                    let (database, crashed) = (&database, &crashed);
+                    scope.spawn(move || take_until_crash(database, crashed))
+                })
+                .collect();
+            let changing = scope.spawn(|| change_until_crash(&database, &crashed));
+            thread::sleep(Duration::from_millis(random.random_range(100..900)));
+            crashed.store(true, Ordering::Relaxed);
+            server.kill9();
+            changing.join().unwrap();
+            for (session, taken) in running.into_iter().enumerate() {
+                let taken = taken.join().unwrap();
+                assert_rising(&taken);
+                all.push((format!("session {session} of round {round}"), taken));
+            }
+        });
+        server.start();
+    }
+    assert!(assert_unique(&all) > 1_000);
+}
+
+/// Takes numbers until the server is gone; counts only those that a client has seen.
+fn take_until_crash(database: &Database<'_>, crashed: &AtomicBool) -> Vec<i64> {
+    let mut client = database.connect();
+    let mut taken = Vec::new();
+    // Not by nextval(): a number that it gives out of another session's record is
+    // only as safe as PostgreSQL makes it.
+    let ways = [
+        TAKE,
+        "SELECT next_ticket('photos') FROM generate_series(1, 300)",
+        "SELECT next_tickets('photos', 50)",
+    ];
+    for way in ways.iter().cycle() {
+        match client.query(*way, &[]) {
+            Ok(rows) => taken.extend(rows.iter().map(|row| row.get::<_, i64>(0))),
+            Err(error) => {
+                assert!(crashed.load(Ordering::Relaxed), "before the crash: {error:?}");
+                break;
+            }
+        }
+    }
+    taken
+}
+
+/// Has the ticket go on by other steps, above a floor with little room.
+fn change_until_crash(database: &Database<'_>, crashed: &AtomicBool) {
+    let mut client = database.connect();
+    let mut random = rng("ticket steps");
+    loop {
+        let (server, room) = (random.random_range(1..=3), random.random_range(0..20_000));
+        let sql = format!(
+            "SELECT shardid.restep_ticket('photos', {server}, 3, coalesce(last_ticket, floor) + {room}) FROM shardid.tickets"
+        );
+        if let Err(error) = client.batch_execute(&sql) {
+            let refused = error.code().is_some_and(|code| code.code() == "55000");
+            assert!(refused || crashed.load(Ordering::Relaxed), "before the crash: {error:?}");
+            if !refused {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_number_waits_for_the_standby_that_a_commit_would_wait_for() {
+    let primary = Server::builder().name("primary").start();
+    let database = Database::on(&primary);
+    database.psql("SELECT create_ticket('photos')");
+    let standby = primary.standby();
+    primary.set_conf("synchronous_standby_names = '*'");
+    let mut client: Client = database.connect();
+    assert_eq!(ids(&mut client, TAKE), [1]);
+    standby.stop();
+    thread::scope(|scope| {
+        // More than the last record covers, so that it takes a new one.
+        let waiting = scope.spawn(move || ids(&mut client, "SELECT next_tickets('photos', 1000)"));
+        wait_until(Duration::from_secs(30), "the wait", || {
+            let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+            waiting.is_finished() || primary.psql("postgres", waits) == "1"
+        });
+        assert!(!waiting.is_finished(), "it did not wait");
+        standby.start();
+        assert_eq!(waiting.join().unwrap().len(), 1000);
+    });
+    // Which therefore knows of it when it takes over.
+    primary.kill9();
+    standby.set_conf("synchronous_standby_names = ''");
+    standby.promote();
+    assert!(ids(&mut standby.connect(database.name()), TAKE)[0] > 1001);
+}
+
+#[test]
+fn a_standby_refuses_and_goes_on_above_once_promoted() {
+    let primary = Server::builder().name("primary").start();
+    let database = Database::on(&primary);
+    database.psql(
+        "SELECT create_ticket('photos', 2, 2); SELECT create_ticket('invoices'); SELECT create_segment('orders', 1000)",
+    );
+    let standby = primary.standby();
+    let mut client = database.connect();
+    let taken = ids(&mut client, "SELECT next_ticket('photos') FROM generate_series(1, 1000)");
+    ids(&mut client, "SELECT next_ticket_gapless('invoices')");
+    run(&mut client, "SELECT next_segment('orders')");
+    primary.wait_for(&standby);
+    let mut reader = standby.connect(database.name());
+    for sql in [
+        "SELECT next_ticket('photos')",
+        "SELECT next_tickets('photos', 2)",
+        "SELECT next_ticket_gapless('invoices')",
+        "SELECT next_segment('orders')",
+        "SELECT shardid.limit_ticket('photos', 100000)",
+    ] {
+        shardid_tests::expect_error(&mut reader, sql, "25006");
+    }
+    assert_eq!(
+        one::<i64>(&mut reader, "SELECT count(*) FROM shardid.tickets, shardid.segments"),
+        2
+    );
+    primary.kill9();
+    standby.promote();
+    let mut client = standby.connect(database.name());
+    let next = ids(&mut client, TAKE)[0];
+    assert!(next > *taken.last().unwrap() && next % 2 == 0, "{next}");
+    assert_eq!(ids(&mut client, "SELECT next_ticket_gapless('invoices')"), [2]);
+    assert!(ids(&mut client, "SELECT first FROM next_segment('orders')")[0] > 1000);
+}

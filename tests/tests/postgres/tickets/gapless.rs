@@ -1,0 +1,163 @@
+//! Tickets without gaps: for numbers that an auditor counts.
+
+use std::thread;
+use std::time::Duration;
+
+use shardid_tests::rand::Rng;
+use shardid_tests::{Database, assert_unique, expect_error, rng, wait_until};
+
+use crate::ask::{ids, one, run};
+
+const TAKE: &str = "SELECT next_ticket_gapless('invoices')";
+
+#[test]
+fn a_rollback_gives_its_numbers_back() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(&mut client, "SELECT create_ticket('invoices')");
+    for _ in 0..2 {
+        // The first one ever, too.
+        run(&mut client, "BEGIN");
+        assert_eq!(ids(&mut client, TAKE), [1]);
+        assert_eq!(ids(&mut client, TAKE), [2]);
+        run(&mut client, "ROLLBACK");
+    }
+    assert_eq!(ids(&mut client, TAKE), [1]);
+    run(&mut client, "BEGIN");
+    assert_eq!(ids(&mut client, TAKE), [2]);
+    run(&mut client, "SAVEPOINT a");
+    assert_eq!(ids(&mut client, TAKE), [3]);
+    run(&mut client, "ROLLBACK TO a");
+    assert_eq!(ids(&mut client, TAKE), [3]);
+    run(&mut client, "COMMIT");
+    assert_eq!(ids(&mut client, "SELECT last_ticket FROM shardid.tickets WHERE gapless"), [3]);
+}
+
+#[test]
+fn it_waits_for_whoever_took_the_one_before() {
+    let database = Database::fresh();
+    database.psql("SELECT create_ticket('invoices')");
+    for (end, expected) in [("COMMIT", 2), ("ROLLBACK", 3), ("COMMIT", 5)] {
+        let mut first = database.connect();
+        run(&mut first, "BEGIN");
+        ids(&mut first, TAKE);
+        thread::scope(|scope| {
+            let second = scope.spawn(|| ids(&mut database.connect(), TAKE));
+            wait_until(Duration::from_secs(30), "the second to wait", || {
+                let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+                second.is_finished() || database.psql(waits) == "1"
+            });
+            assert!(!second.is_finished(), "the second did not wait");
+            run(&mut first, end);
+            assert_eq!(second.join().unwrap(), [expected]);
+        });
+    }
+    // In a snapshot of its own it cannot go on above what it does not see.
+    let mut first = database.connect();
+    run(&mut first, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM shardid.ticket");
+    ids(&mut database.connect(), TAKE);
+    expect_error(&mut first, TAKE, "40001");
+}
+
+#[test]
+fn eight_clients_who_roll_back_at_random_leave_no_gap() {
+    let database = Database::fresh();
+    database.psql("SELECT create_ticket('invoices', 2, 2)");
+    let kept: Vec<(usize, Vec<i64>)> = thread::scope(|scope| {
+        let sessions: Vec<_> = (0..8)
+            .map(|session| {
+                let database = &database;
+                scope.spawn(move || {
+                    let mut client = database.connect();
+                    let mut random = rng(&format!("gapless {session}"));
+                    let mut kept = Vec::new();
+                    for _ in 0..60 {
+                        run(&mut client, "BEGIN");
+                        let taken: Vec<i64> = (0..random.random_range(1..4))
+                            .flat_map(|_| ids(&mut client, TAKE))
+                            .collect();
+                        if random.random_bool(0.4) {
+                            run(&mut client, "ROLLBACK");
+                        } else {
+                            run(&mut client, "COMMIT");
+                            kept.extend(taken);
+                        }
+                    }
+                    (session, kept)
+                })
+            })
+            .collect();
+        sessions.into_iter().map(|session| session.join().unwrap()).collect()
+    });
+    let count = assert_unique(&kept);
+    let mut numbers: Vec<i64> = kept.into_iter().flat_map(|(_, kept)| kept).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=count as i64).map(|n| 2 * n).collect::<Vec<i64>>());
+}
+
+#[test]
+fn a_ticket_is_used_in_one_way() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    for (name, first) in [
+        ("a", "SELECT next_ticket('a')"),
+        ("b", "SELECT nextval('shardid_tickets.b')"),
+        ("c", "SELECT next_tickets('c', 3)"),
+    ] {
+        run(&mut client, &format!("SELECT create_ticket('{name}'); {first}"));
+        let gapless = format!("SELECT next_ticket_gapless('{name}')");
+        let refusal = expect_error(&mut client, &gapless, "55000");
+        assert!(refusal.message.contains(&format!("\"{name}\"")), "{refusal:?}");
+        assert!(refusal.hint.contains("create_ticket"), "{refusal:?}");
+        run(&mut client, first);
+    }
+    // The other way round, in a session that knows the ticket, and in another.
+    run(&mut client, "SELECT create_ticket('invoices')");
+    let mut knew = database.connect();
+    run(&mut knew, "BEGIN; SELECT next_ticket('a')");
+    expect_error(&mut knew, "SELECT next_ticket('invoices') / 0", "22012");
+    run(&mut knew, "ROLLBACK");
+    run(&mut client, "SELECT drop_ticket('invoices'); SELECT create_ticket('invoices')");
+    assert_eq!(ids(&mut client, TAKE), [1]);
+    for client in [&mut client, &mut knew, &mut database.connect()] {
+        for sql in ["SELECT next_ticket('invoices')", "SELECT next_tickets('invoices', 3)"] {
+            let refusal = expect_error(client, sql, "55000");
+            assert!(refusal.message.contains("\"invoices\" is gapless"), "{refusal:?}");
+            assert!(refusal.hint.contains("next_ticket_gapless('invoices')"), "{refusal:?}");
+        }
+        expect_error(client, "SELECT nextval('shardid_tickets.invoices')", "2200H");
+    }
+    assert_eq!(ids(&mut knew, TAKE), [2]);
+}
+
+#[test]
+fn the_first_number_waits_for_those_who_are_just_taking_others() {
+    let database = Database::fresh();
+    database.psql("SELECT create_ticket('invoices')");
+    let mut other = database.connect();
+    run(&mut other, "BEGIN; SELECT next_ticket('invoices')");
+    thread::scope(|scope| {
+        let first = scope.spawn(|| expect_error(&mut database.connect(), TAKE, "55000"));
+        thread::sleep(Duration::from_millis(200));
+        assert!(!first.is_finished(), "it did not wait");
+        run(&mut other, "ROLLBACK");
+        first.join().unwrap();
+    });
+    // The number was given out, whatever became of it.
+    assert_eq!(one::<i64>(&mut other, "SELECT next_ticket('invoices')"), 2);
+}
+
+#[test]
+fn the_end_is_an_error() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(
+        &mut client,
+        "SELECT create_ticket('invoices', 1, 1000); SELECT next_ticket_gapless('invoices'); \
+         SELECT shardid.raise_ticket('invoices', 9223372036854774000)",
+    );
+    assert_eq!(ids(&mut client, TAKE), [9_223_372_036_854_774_001]);
+    assert_eq!(ids(&mut client, TAKE), [9_223_372_036_854_775_001]);
+    let refusal = expect_error(&mut client, TAKE, "22003");
+    assert!(refusal.message.contains("\"invoices\""), "{refusal:?}");
+}
