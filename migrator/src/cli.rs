@@ -494,6 +494,14 @@ pub(crate) struct MoveOptions {
     /// How carefully both copies are compared
     #[arg(long, value_name = "HOW", default_value = "cheap")]
     pub(crate) verify: Verify,
+
+    /// Hold copies and switches back while somebody is further behind than this
+    ///
+    /// Looks at the standbys of the target and at old copies that follow it, and
+    /// at the targets of other moves from the same source. Without it nobody is
+    /// waited for.
+    #[arg(long, value_name = "MEGABYTES", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) lag_mb_max: Option<u32>,
 }
 
 /// How several moves are made.

@@ -24,6 +24,7 @@ impl From<MoveOptions> for Options {
         Self {
             fence_max: Duration::from_secs(options.fence_seconds_max.into()),
             verify: options.verify,
+            lag_max_bytes: options.lag_mb_max.map(|mb| i64::from(mb) * 1_000_000),
         }
     }
 }
@@ -158,7 +159,7 @@ async fn make(
                 )
                 .await?;
             drop(journal);
-            talk::line(format_args!(
+            moving::line(format_args!(
                 "move {id}: shard {} from {} to {}",
                 planned.shard, planned.source, planned.target
             ));

@@ -11,9 +11,9 @@ use shardid_cluster::MoveKind;
 use sqlx::AssertSqlSafe;
 
 use super::fence::Fence;
+use super::following;
 use super::road::{Road, Verify};
 use super::server::{Batch, Server};
-use super::stream;
 use crate::failure::Failure;
 use crate::postgres::{failure, is_sqlstate, sql};
 
@@ -61,7 +61,7 @@ pub(super) async fn fully(road: &mut Road<'_>) -> Result<(), Failure> {
         let (ours, theirs) = (ours?, theirs?);
         check(road, &table, &ours, &theirs)?;
         rows += ours.0;
-        stream::check_stop()?;
+        following::check_stop()?;
     }
     let seconds = began.elapsed().as_secs_f64();
     road.say(format_args!("{rows} rows compared in {seconds:.1} s"));
@@ -154,7 +154,7 @@ async fn one_moment(
     here: &mut Server,
     there: &mut Server,
 ) -> Result<bool, Failure> {
-    stream::catch_up(road).await?;
+    following::catch_up(road).await?;
     let query = sqlx::query_scalar(sql!("move/compare/hold.sql"))
         .bind(road.record.schema.as_str())
         .bind(i64::try_from(MOMENT_MS).unwrap_or(i64::MAX));
@@ -182,7 +182,7 @@ async fn remember(
     // The first query of the transaction: from here on it sees nothing new.
     let position = sqlx::query_scalar(sql!("move/stream/flushed.sql"));
     let position = here.column::<String>(position).await?.concat();
-    if !stream::drained(road, &position, deadline).await? {
+    if !following::drained(road, &position, deadline).await? {
         return Ok(false);
     }
     there.run(sqlx::query(sql!("move/compare/begin.sql"))).await?;

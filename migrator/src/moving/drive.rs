@@ -7,7 +7,9 @@ use shardid_cluster::{Effect, MoveEvent, MoveState, effects, next_state};
 use super::fence::Fence;
 use super::road::Road;
 use super::server::Server;
-use super::{carry, checks, clean, compare, fence, schema, sequences, stop, stream};
+use super::{
+    carry, checks, clean, compare, fence, following, schema, sequences, stop, stream, throttle,
+};
 use crate::failure::Failure;
 
 /// How often a fence is tried before the move is left standing.
@@ -138,17 +140,20 @@ pub(crate) fn cut(place: &str) {
 
 async fn take(road: &mut Road<'_>, effect: Effect, deadline: Instant) -> Result<Fence, Failure> {
     match effect {
-        Effect::Check => checks::check_again(road).await?,
+        Effect::Check => {
+            checks::check_again(road).await?;
+            throttle::hold_back(road).await?;
+        }
         Effect::MakeSchema => schema::make(road).await?,
         Effect::Publish => stream::publish(road).await?,
         Effect::Subscribe => stream::subscribe(road).await?,
-        Effect::AwaitCopy => stream::await_copy(road).await?,
+        Effect::AwaitCopy => following::await_copy(road).await?,
         Effect::MakeIndexes => schema::make_indexes(road).await?,
         Effect::PrepareWayBack => stream::prepare_way_back(road).await?,
         Effect::Compare => compare::fully(road).await?,
-        Effect::AwaitClose => stream::await_close(road).await?,
+        Effect::AwaitClose => following::await_close(road).await?,
         Effect::RaiseFence => return fence::raise(road, deadline).await,
-        Effect::AwaitDrained => return stream::await_drained(road, deadline).await,
+        Effect::AwaitDrained => return following::await_drained(road, deadline).await,
         Effect::CarryOver => return carry::carry_over(road, deadline).await,
         Effect::SealWayBack => stream::seal_way_back(road).await?,
         Effect::GuardSource => fence::guard(road).await?,

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use shardid_cluster::{MapVersion, NodeName, ShardSet};
 
 use super::journal::Move;
+use super::progress::line;
 use super::road::Road;
 use super::sequences;
 use super::server::{Batch, Server};
@@ -12,7 +13,6 @@ use crate::failure::Failure;
 use crate::file::Address;
 use crate::postgres::effects::Hand;
 use crate::postgres::{ids, sql};
-use crate::talk;
 
 /// Whether the fence still stands.
 pub(super) enum Fence {
@@ -153,7 +153,7 @@ pub(super) async fn tell_nodes(road: &mut Road<'_>) -> Result<(), Failure> {
             if *node == road.source.node || *node == road.target.node {
                 return Err(failure);
             }
-            talk::line(format_args!(
+            line(format_args!(
                 "  node {node} was not told of the new map; `shardid apply` does when it is back"
             ));
         }

@@ -2,10 +2,10 @@
 //!
 //! The rule is `shardid_cluster::{next_state, effects}`: a state is written into
 //! the journal before its effects begin, and each effect may run twice. Here
-//! are the effects ([`schema`], [`stream`], [`compare`], [`fence`], [`carry`],
-//! [`sequences`], [`clean`]),
-//! the journal they are driven by ([`journal`]), what is looked at before
-//! anything is made ([`checks`]), and the loop ([`drive`]).
+//! are the effects ([`schema`], [`stream`], [`following`], [`compare`], [`fence`],
+//! [`carry`], [`sequences`], [`clean`]), the journal they are driven by ([`journal`]),
+//! what is looked at before anything is made ([`checks`]), what holds a move back
+//! ([`throttle`]), and the loop ([`drive`]).
 
 mod carry;
 mod checks;
@@ -13,18 +13,23 @@ mod clean;
 mod compare;
 mod drive;
 mod fence;
+mod following;
 pub(crate) mod journal;
+mod pace;
+mod progress;
 mod road;
 mod schema;
 mod sequences;
 mod server;
 mod stop;
 mod stream;
+mod throttle;
 
 pub(crate) use checks::check_all;
 pub(crate) use clean::retire;
 pub(crate) use drive::{cut, drive};
 pub(crate) use journal::{Journal, Move};
+pub(crate) use progress::line;
 pub(crate) use road::{Entrance, Options, Road, Verify};
 pub(crate) use server::Server;
 pub(crate) use stop::{asked as asked_to_stop, stop, watch_for_interrupts};

@@ -7,10 +7,10 @@ use shardid_cluster::MoveState;
 
 use super::fence;
 use super::journal::{Journal, Move};
+use super::progress::Progress;
 use super::server::Server;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::talk;
 
 /// How carefully both copies are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -28,6 +28,8 @@ pub(crate) enum Verify {
 pub(crate) struct Options {
     pub(crate) fence_max: Duration,
     pub(crate) verify: Verify,
+    /// How far standbys of the target may be behind.
+    pub(crate) lag_max_bytes: Option<i64>,
 }
 
 /// A move on its way.
@@ -35,6 +37,7 @@ pub(crate) struct Road<'a> {
     pub(crate) file: &'a ClusterFile,
     pub(crate) record: Move,
     pub(crate) options: Options,
+    pub(super) progress: Progress,
     /// Whether this run has compared all rows.
     pub(crate) compared: bool,
     pub(crate) journal: Journal,
@@ -57,7 +60,7 @@ impl<'a> Road<'a> {
 
     /// Says something about this move.
     pub(crate) fn say(&self, text: impl std::fmt::Display) {
-        talk::line(format_args!("  shard {}: {text}", self.record.shard));
+        self.progress.say(text);
     }
 
     /// Writes the next state down.
@@ -121,10 +124,12 @@ impl Entrance {
             }
         };
         let Self { journal, record, source } = self;
+        let progress = Progress::of(record.shard);
         Ok(Road {
             file,
             record,
             options,
+            progress,
             compared: false,
             journal,
             source,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::talk;
+use super::progress::line;
 
 /// Nobody asked for anything; begin nothing new; stop where a move can stand.
 const GO_ON: u8 = 0;
@@ -50,16 +50,14 @@ fn heard(several: bool) {
     match (ASKED.load(Ordering::Relaxed), several) {
         (GO_ON, true) => {
             ASKED.store(BEGIN_NOTHING, Ordering::Relaxed);
-            talk::line(
-                "no new move begins; those under way go on to their end; once more stops them",
-            );
+            line("no new move begins; those under way go on to their end; once more stops them");
         }
         (GO_ON | BEGIN_NOTHING, _) => {
             ASKED.store(STAND, Ordering::Relaxed);
-            talk::line("stopping where the move can stand; once more cuts it");
+            line("stopping where the move can stand; once more cuts it");
         }
         _ => {
-            talk::line("cut: `shardid moves` shows what is standing");
+            line("cut: `shardid moves` shows what is standing");
             std::process::exit(3);
         }
     }

@@ -4,6 +4,7 @@
 mod carried;
 mod compare;
 mod cut;
+mod progress;
 mod rebalance;
 mod refusals;
 mod rollback;

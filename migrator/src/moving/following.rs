@@ -1,0 +1,288 @@
+//! Waiting for a stream: until all is copied, until the target is close, until it
+//! has everything. Says meanwhile how far it is.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::fence::Fence;
+use super::pace::{Pace, share};
+use super::road::Road;
+use super::server::Server;
+use super::throttle;
+use super::{schema, sequences, stop};
+use crate::failure::Failure;
+use crate::postgres::sql;
+
+/// How far behind the target may be when the fence is raised.
+const CLOSE_BYTES: i64 = 256 * 1024;
+
+/// How often a stream may fail (and be tried again by the server) before the move stops.
+const ERRORS_MAX: i64 = 5;
+
+/// How often the definitions are looked at, to stop before all is copied in vain.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// How often it is asked how far the copy is.
+const ASK_EVERY: Duration = Duration::from_millis(500);
+
+#[derive(sqlx::FromRow)]
+struct Copying {
+    tables: i64,
+    copied: i64,
+    errors: i64,
+}
+
+/// A table that is being copied, or was.
+#[derive(sqlx::FromRow)]
+struct Table {
+    name: String,
+    copied: bool,
+    rows: i64,
+    bytes: i64,
+}
+
+/// Waits until every table is copied, and says how far it is.
+pub(super) async fn await_copy(road: &mut Road<'_>) -> Result<(), Failure> {
+    let name = road.record.stream();
+    let mut copy = Copy::of(road).await?;
+    let (mut looked, mut asked) = (Instant::now(), Instant::now());
+    let mut errors = Errors::default();
+    loop {
+        let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
+        let now: Copying = road.target.row(query).await?.ok_or_else(|| gone(road, &name))?;
+        if now.copied == now.tables {
+            road.progress.clear();
+            return Ok(());
+        }
+        errors.check(road, now.errors)?;
+        check_stop()?;
+        if asked.elapsed() >= ASK_EVERY {
+            asked = Instant::now();
+            let query = sqlx::query_as(sql!("move/stream/copied.sql")).bind(name.as_str());
+            copy.see(asked, &road.target.rows::<Table>(query).await?);
+            let text = copy.to_string();
+            road.progress.at(copy.share(), &text);
+        }
+        if looked.elapsed() >= LOOK_EVERY {
+            looked = Instant::now();
+            schema::check_definitions(road).await?;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// How far a copy is, against what there is to copy.
+struct Copy {
+    /// Rows and bytes by table, as the source believes.
+    expected: BTreeMap<String, (i64, i64)>,
+    /// Rows and bytes by table that have arrived.
+    arrived: BTreeMap<String, (i64, i64)>,
+    tables: usize,
+    rows: Pace,
+    bytes: Pace,
+}
+
+impl Copy {
+    async fn of(road: &mut Road<'_>) -> Result<Self, Failure> {
+        let query =
+            sqlx::query_as(sql!("move/stream/expected.sql")).bind(road.record.schema.as_str());
+        let tables: Vec<(String, i64, i64)> = road.source.rows(query).await?;
+        let expected = tables.into_iter().map(|(name, rows, bytes)| (name, (rows, bytes)));
+        Ok(Self {
+            expected: expected.collect(),
+            arrived: BTreeMap::new(),
+            tables: 0,
+            rows: Pace::default(),
+            bytes: Pace::default(),
+        })
+    }
+
+    fn see(&mut self, at: Instant, tables: &[Table]) {
+        self.tables = tables.iter().filter(|table| table.copied).count();
+        for table in tables {
+            let known = self.arrived.entry(table.name.clone()).or_default();
+            // A copy that failed begins again, and its figures are gone when it is done.
+            if !table.copied {
+                *known = (table.rows, table.bytes);
+            } else if let Some(all) = self.expected.get(&table.name) {
+                *known = (known.0.max(all.0), known.1.max(all.1));
+            }
+        }
+        self.rows.see(at, sum(&self.arrived).0);
+        self.bytes.see(at, sum(&self.arrived).1);
+    }
+
+    fn share(&self) -> f64 {
+        share(sum(&self.arrived).0, sum(&self.expected).0)
+    }
+}
+
+fn sum(tables: &BTreeMap<String, (i64, i64)>) -> (i64, i64) {
+    tables.values().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
+}
+
+impl std::fmt::Display for Copy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (arrived, expected) = (sum(&self.arrived).0, sum(&self.expected).0);
+        let all = self.expected.len();
+        write!(f, "copying: {} of {all} tables, {arrived} of about {expected} rows", self.tables)?;
+        if let (Some(rows), Some(bytes)) = (self.rows.per_second(), self.bytes.per_second()) {
+            write!(f, ", {rows:.0} rows/s, {:.1} MB/s", bytes / 1e6)?;
+        }
+        match self.rows.left(expected - arrived) {
+            Some(left) => write!(f, ", about {} s left", left.as_secs()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn gone(road: &Road<'_>, name: &str) -> Failure {
+    Failure::new(format!("subscription {name} is gone"))
+        .at(format!("node {}", road.target.node))
+        .hint(format!("`shardid abort {}`, then move the shard again", road.record.id))
+}
+
+/// How often a stream has failed since we look; the server counts from its start.
+#[derive(Default)]
+struct Errors {
+    before: Option<i64>,
+}
+
+impl Errors {
+    fn check(&mut self, road: &Road<'_>, errors: i64) -> Result<(), Failure> {
+        // A server that was restarted begins to count anew.
+        let before = self.before.map_or(errors, |before| before.min(errors));
+        self.before = Some(before);
+        if errors - before < ERRORS_MAX {
+            return Ok(());
+        }
+        Err(Failure::new(format!("replication has failed {} times", errors - before))
+            .at(format!("node {}", road.target.node))
+            .hint(format!(
+                "the server's log there says why; then `shardid resume {0}` or `shardid abort {0}`",
+                road.record.id
+            )))
+    }
+}
+
+pub(super) fn check_stop() -> Result<(), Failure> {
+    if stop::asked_to_stand() { Err(Failure::new("stopped as you asked")) } else { Ok(()) }
+}
+
+/// Waits until the target is close behind, and the copy is of what the tables are.
+pub(super) async fn await_close(road: &mut Road<'_>) -> Result<(), Failure> {
+    throttle::hold_back(road).await?;
+    catch_up(road).await?;
+    schema::check_unchanged(road).await?;
+    sequences::prepare(road).await?;
+    // So that its server need not keep what the source has sent.
+    if road.record.way_back && road.record.rollback_of.is_none() {
+        let name = road.record.way_back_stream();
+        road.target.run(sqlx::query(sql!("move/stream/advance.sql")).bind(name)).await?;
+    }
+    Ok(())
+}
+
+/// Waits until the target is close behind.
+pub(super) async fn catch_up(road: &mut Road<'_>) -> Result<(), Failure> {
+    let name = road.record.stream();
+    let (mut looked, mut known) = (Instant::now(), Errors::default());
+    let (mut applied, mut caught_up) = (Pace::default(), Pace::default());
+    loop {
+        let lag = lag(&mut road.source, &name, None).await?;
+        // Behind by nothing but what idle servers write of themselves, and somebody reads.
+        if lag.active && lag.bytes <= CLOSE_BYTES {
+            road.progress.clear();
+            return Ok(());
+        }
+        let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
+        let now: Copying = road.target.row(query).await?.ok_or_else(|| gone(road, &name))?;
+        known.check(road, now.errors)?;
+        check_stop()?;
+        applied.see(Instant::now(), lag.position);
+        caught_up.see(Instant::now(), -lag.bytes);
+        let text = behind(&lag, &applied, &caught_up);
+        road.progress.at(0.0, &text);
+        if looked.elapsed() >= LOOK_EVERY {
+            looked = Instant::now();
+            schema::check_unchanged(road).await?;
+        }
+        nudge(&mut road.source).await?;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+fn behind(lag: &Lag, applied: &Pace, caught_up: &Pace) -> String {
+    let mut text = format!("following: {} kB behind", lag.bytes / 1000);
+    if !lag.active {
+        text.push_str(", and nobody reads");
+    }
+    if let Some(bytes) = applied.per_second() {
+        text.push_str(&format!(", {:.1} MB/s", bytes / 1e6));
+    }
+    match caught_up.left(lag.bytes) {
+        Some(left) => text.push_str(&format!(", about {} s left", left.as_secs())),
+        None if caught_up.per_second().is_some() => text.push_str(", and not catching up"),
+        None => {}
+    }
+    text
+}
+
+/// How far the reader of a slot is.
+struct Lag {
+    bytes: i64,
+    /// Whether there is a reader.
+    active: bool,
+    /// Up to where it has read, in bytes of WAL.
+    position: i64,
+}
+
+/// How far the reader of a slot is behind a position, or behind all that is written.
+async fn lag(server: &mut Server, slot: &str, position: Option<&str>) -> Result<Lag, Failure> {
+    let query = sqlx::query_as(sql!("move/stream/lag.sql")).bind(slot).bind(position);
+    let row: Option<(Option<i64>, bool, Option<i64>)> = server.row(query).await?;
+    let Some((bytes, active, position)) = row else {
+        return Err(Failure::new(format!("replication slot {slot} is gone"))
+            .at(format!("node {}", server.node))
+            .hint("the copy cannot follow without it: give the move up with `shardid abort`"));
+    };
+    Ok(Lag { bytes: bytes.unwrap_or(i64::MAX), active, position: position.unwrap_or(0) })
+}
+
+async fn nudge(server: &mut Server) -> Result<(), Failure> {
+    server.run(sqlx::query(sql!("move/stream/nudge.sql"))).await
+}
+
+/// Waits until the target has everything that was written before the fence.
+pub(super) async fn await_drained(
+    road: &mut Road<'_>,
+    deadline: Instant,
+) -> Result<Fence, Failure> {
+    let position: Vec<String> =
+        road.source.column(sqlx::query_scalar(sql!("move/stream/position.sql"))).await?;
+    if drained(road, &position.concat(), deadline).await? {
+        return Ok(Fence::Held);
+    }
+    let seconds = road.options.fence_max.as_secs_f64();
+    Ok(Fence::Lost(format!("the target was still behind after {seconds:.1} s")))
+}
+
+/// Waits until the target has everything up to a position; false where the time
+/// is up before.
+pub(super) async fn drained(
+    road: &mut Road<'_>,
+    position: &str,
+    deadline: Instant,
+) -> Result<bool, Failure> {
+    let name = road.record.stream();
+    nudge(&mut road.source).await?;
+    loop {
+        if lag(&mut road.source, &name, Some(position)).await?.bytes == 0 {
+            return Ok(true);
+        }
+        if Instant::now() > deadline {
+            return Ok(false);
+        }
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+}

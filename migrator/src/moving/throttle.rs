@@ -1,0 +1,37 @@
+//! Holding a move back while the target's standbys, or copies that follow, are far
+//! behind: what a move writes makes them later still.
+
+use std::time::Duration;
+
+use super::following::check_stop;
+use super::road::Road;
+use crate::failure::Failure;
+use crate::postgres::sql;
+
+/// Waits until nobody is further behind than the person at the keyboard allows.
+pub(super) async fn hold_back(road: &mut Road<'_>) -> Result<(), Failure> {
+    let Some(most) = road.options.lag_max_bytes else { return Ok(()) };
+    let own = road.record.stream();
+    loop {
+        let readers: Vec<(String, i64)> =
+            road.target.rows(sqlx::query_as(sql!("move/stream/standbys.sql"))).await?;
+        let on_target = readers.into_iter().map(|(name, bytes)| (name, bytes, "reads"));
+        let query = sqlx::query_as(sql!("move/stream/others.sql")).bind(own.as_str());
+        let others: Vec<(String, i64)> = road.source.rows(query).await?;
+        let others = others.into_iter().map(|(name, bytes)| (name, bytes, "copies"));
+        let last = on_target.chain(others).max_by_key(|(_, bytes, _)| *bytes);
+        let Some((name, bytes, how)) = last.filter(|(_, bytes, _)| *bytes > most) else {
+            road.progress.clear();
+            return Ok(());
+        };
+        check_stop()?;
+        let from = if how == "reads" { &road.target.node } else { &road.source.node };
+        let text = format!(
+            "held back: {name}, which {how} from {from}, is {} MB behind, and {} are allowed",
+            bytes / 1_000_000,
+            most / 1_000_000
+        );
+        road.progress.at(0.0, &text);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}

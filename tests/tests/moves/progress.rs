@@ -1,0 +1,120 @@
+//! What a move says while it goes on, and what it waits for.
+
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use shardid_tests::estate::{DATABASE, Estate, schema};
+use shardid_tests::program::{self, program};
+
+use crate::shared;
+
+#[test]
+fn a_long_copy_says_from_time_to_time_how_far_it_is_and_how_fast() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let (number, schema) = (shard.to_string(), schema(shard));
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE TABLE {schema}.photo (id bigint PRIMARY KEY, caption text);
+             INSERT INTO {schema}.photo SELECT n, 'a photo' FROM generate_series(1, 200000) AS n;
+             INSERT INTO {schema}.item (n) SELECT generate_series(1, 1000);
+             ANALYZE {schema}.photo, {schema}.item, {schema}.line"
+        ),
+    );
+    let held =
+        estate.run_held("copying/before-Subscribe", &["move", &number, "--to", "pg2", "--yes"]);
+    let mut client = estate.node("pg2").connect(DATABASE);
+    let mut locked = client.transaction().expect("the server is up");
+    // One of the tables cannot be filled for a while.
+    locked
+        .batch_execute(&format!("LOCK TABLE {schema}.item IN SHARE MODE"))
+        .expect("the table is there");
+    let run = thread::scope(|scope| {
+        let moving = scope.spawn(|| held.let_go());
+        thread::sleep(Duration::from_secs(7));
+        locked.rollback().expect("the server is up");
+        moving.join().expect("it does not panic")
+    });
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let line = run.stderr.lines().find(|line| line.contains("copying: ")).expect(&run.stderr);
+    for part in [
+        &format!("  shard {shard}: copying: 2 of 3 tables, 200000 of about 201000 rows, "),
+        " rows/s, ",
+        " MB/s",
+    ] {
+        assert!(line.contains(part), "{part:?} is not in {line:?}");
+    }
+    assert!(!run.stderr.contains('\r') && !run.stderr.contains('\u{1b}'), "plain lines alone");
+    estate.run(&["retire", &estate.last_move(shard)]).ok();
+    estate.assert_no_trace(shard);
+}
+
+#[test]
+fn moves_are_held_back_while_a_standby_of_the_target_is_far_behind() {
+    let estate = Estate::start(2, 8);
+    let standby = estate.node("pg2").standby();
+    for shard in 0..2 {
+        estate.make_tables(shard);
+    }
+    let behind = |paused: bool| {
+        let word = if paused { "pause" } else { "resume" };
+        standby.psql("postgres", &format!("SELECT pg_wal_replay_{word}()"));
+        estate.psql(
+            "pg2",
+            "CREATE TABLE IF NOT EXISTS public.much (text text);
+             INSERT INTO public.much SELECT repeat(md5(n::text), 30) FROM generate_series(1, 4000) AS n",
+        );
+    };
+    behind(true);
+    // Who does not ask for it waits for nobody.
+    estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
+    estate.run(&["rollback", &estate.last_move(0)]).ok();
+
+    // On a terminal each of two moves has a bar.
+    let moving =
+        format!("{} move 0-1 --to pg2 --parallel 2 --lag-mb-max 1 --yes", program().display());
+    let mut command = estate.command(&[]);
+    let mut on_terminal = std::process::Command::new("script");
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => on_terminal.env(name, value),
+            None => on_terminal.env_remove(name),
+        };
+    }
+    on_terminal
+        .args(["--quiet", "--return", "--command", &moving, "/dev/null"])
+        .current_dir(estate.folder())
+        .env("TERM", "xterm")
+        .stdin(Stdio::null());
+    let run = thread::scope(|scope| {
+        let run = scope.spawn(|| program::run(on_terminal));
+        thread::sleep(Duration::from_secs(2));
+        let copied =
+            "SELECT count(*) FROM pg_namespace WHERE nspname IN ('shard_0000', 'shard_0001')";
+        assert_eq!(estate.psql("pg2", copied), "0", "nothing is made yet");
+        behind(false);
+        run.join().expect("it does not panic")
+    });
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    for shard in 0..2 {
+        let bar = format!(
+            r"shard {shard} +held back: walreceiver, which reads from pg2, is [0-9]+ MB behind, and 1 are"
+        );
+        let bar = regex::Regex::new(&bar).expect("a pattern");
+        assert!(bar.is_match(&run.stdout), "no bar of shard {shard} in {:?}", run.stdout);
+    }
+
+    // And elsewhere a line.
+    behind(true);
+    command = estate.command(&["move", "2", "--to", "pg2", "--lag-mb-max", "1", "--yes"]);
+    command.stderr(Stdio::piped());
+    let child = command.spawn().expect("the program runs");
+    thread::sleep(Duration::from_secs(7));
+    behind(false);
+    let output = child.wait_with_output().expect("it is our child");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("held back: walreceiver"), "{said}");
+}
