@@ -721,10 +721,6 @@ BEGIN
         RAISE EXCEPTION 'ticket "%" does not exist', coalesce(name, 'null')
             USING ERRCODE = '42704', HINT = format('SELECT create_ticket(%L);', coalesce(name, 'photos'));
     END IF;
-    -- Whoever is told that a ticket was changed must be right after a crash, too.
-    IF current_setting('synchronous_commit') = 'off' THEN
-        PERFORM set_config('synchronous_commit', 'local', true);
-    END IF;
     RETURN known;
 END
 $$;
@@ -739,7 +735,9 @@ BEGIN
                 HINT = format('SELECT drop_ticket(%L); then, with a number above all of them: SELECT shardid.create_ticket_above(%L, 1, 1, …);', known.name, known.name);
     END IF;
     -- LOCK TABLE takes no sequence. This waits for the transactions that have taken
-    -- numbers and keeps others out, as every ALTER SEQUENCE does.
+    -- numbers and keeps others out, as every ALTER SEQUENCE does. It also has the commit
+    -- flushed whatever synchronous_commit says, since it removes the file before: who
+    -- is told that a ticket was changed must be right after a crash, too.
     EXECUTE format('ALTER SEQUENCE %s NO CYCLE', known.sequence);
 END
 $$;

@@ -83,7 +83,7 @@ fn many_sessions_on_many_shards_get_no_id_twice_and_the_shard_they_asked_for() {
             );
             for row in client.query(&sql, &[]).unwrap() {
                 let (id, shard): (i64, i32) = (row.get(0), row.get(1));
-                assert_eq!(id >> 10 & 0x1FFF, shard.into(), "an id of another shard");
+                assert_eq!(id >> 10 & 0x1FFF, i64::from(shard), "an id of another shard");
                 taken.push(row.get(0));
             }
         }
