@@ -98,21 +98,26 @@ async fn change(
     (gone, above): (&[NodeName], u64),
 ) -> Result<(), Failure> {
     let wait = Duration::from_secs(args.wait_seconds_max.into());
-    let shown = prepare(file, args, &after, gone, above).await?;
-    let Some((wanted, truth)) = shown else { return Ok(()) };
-    print(&view::change(&wanted.plan(&truth)?, &truth))?;
-    if args.dry_run {
-        return Ok(());
+    if !args.yes {
+        let shown = prepare(file, args, &after, gone, above).await?;
+        let Some((wanted, truth)) = shown else { return Ok(()) };
+        print(&view::change(&wanted.plan(&truth)?, &truth))?;
+        if args.dry_run {
+            return Ok(());
+        }
+        if !talk::ask("Change the servers?")? {
+            return Err(Failure::new("not confirmed: nothing was changed"));
+        }
     }
-    if !args.yes && !talk::ask("Change the servers?")? {
-        return Err(Failure::new("not confirmed: nothing was changed"));
-    }
+    // What is looked at from here on, nobody else changes.
     let mut journal = Journal::connect(file, "tickets").await?;
     journal.session.lock(&journal.node, wait).await?;
-    // Somebody may have been here between the look and the lock.
     let Some((wanted, truth)) = prepare(file, args, &after, gone, above).await? else {
         return Ok(());
     };
+    if args.yes {
+        print(&view::change(&wanted.plan(&truth)?, &truth))?;
+    }
     talk::line("");
     tickets::change(file, &mut journal, &wanted, &truth, wait).await?;
     finish(file, &mut journal, &wanted.ticket).await
@@ -268,13 +273,8 @@ async fn finish(
     journal: &mut Journal,
     ticket: &TicketName,
 ) -> Result<(), Failure> {
-    let servers: Vec<NodeName> = journal
-        .read()
-        .await?
-        .known
-        .get(ticket)
-        .map(|known| known.nodes())
-        .unwrap_or_default();
+    let servers: Vec<NodeName> =
+        journal.read().await?.known.get(ticket).map(|known| known.nodes()).unwrap_or_default();
     let look = tickets::look_also(file, "tickets", true, &servers).await?;
     for node in look.truth.servers.keys() {
         if !look.truth.known_servers.contains_key(node) {

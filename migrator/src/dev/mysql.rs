@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 
 use crate::cli::MysqlEngine;
 use crate::dev::account::Account;
-use crate::dev::server::free_port;
+use crate::dev::server::{START_TRIES, free_port, said_since};
 use crate::dev::state::{DATABASE, ServerState, State};
 use crate::failure::Failure;
 use crate::talk;
@@ -143,10 +143,6 @@ impl<'a> Server<'a> {
         if !data.exists() {
             self.init(&data).await?;
         }
-        self.server.port = free_port(&[]).and_then(|_| {
-            let taken = std::net::TcpListener::bind(("127.0.0.1", self.server.port)).is_err();
-            if taken { free_port(&[self.server.port]) } else { Ok(self.server.port) }
-        })?;
         let mut connection = self.start(&data).await?;
         let password = self.state.password()?;
         // The password is letters and digits of our own making.
@@ -199,6 +195,17 @@ impl<'a> Server<'a> {
         self.state.sockets().join(format!("{}.pid", self.server.name))
     }
 
+    /// A folder for temporary tables of its own: a server that starts removes
+    /// those of all others from the one they share.
+    fn tmpdir(&self) -> Result<String, Failure> {
+        let folder = self.state.sockets().join(format!("{}.tmp", self.server.name));
+        std::fs::create_dir_all(&folder).map_err(|error| {
+            Failure::new(format!("could not make {}: {error}", folder.display()))
+        })?;
+        self.account.give(&folder)?;
+        Ok(format!("--tmpdir={}", folder.display()))
+    }
+
     /// Makes the data, beside its place first, so that a cut leaves no half.
     async fn init(&self, data: &Path) -> Result<(), Failure> {
         let beside = data.with_extension("new");
@@ -226,7 +233,7 @@ impl<'a> Server<'a> {
             }
         };
         let mut command = self.account.command(&program, self.state.home());
-        command.arg("--no-defaults").arg(datadir).args(arguments);
+        command.arg("--no-defaults").arg(datadir).arg(self.tmpdir()?).args(arguments);
         let output = tokio::process::Command::from(command).output().await.map_err(|error| {
             Failure::new(format!("could not run {}: {error}", program.display()))
         })?;
@@ -238,19 +245,41 @@ impl<'a> Server<'a> {
         std::fs::rename(&beside, data).map_err(failed)
     }
 
-    /// Starts the server, apart from this terminal, and connects to it.
-    async fn start(&self, data: &Path) -> Result<MySqlConnection, Failure> {
+    /// Starts the server, apart from this terminal, and connects to it. A port
+    /// that somebody else has by now is changed for a free one.
+    async fn start(&mut self, data: &Path) -> Result<MySqlConnection, Failure> {
         let log = self.state.log(&self.server);
+        for last in (0..START_TRIES).map(|turn| turn + 1 == START_TRIES) {
+            let from = std::fs::metadata(&log).map_or(0, |data| data.len());
+            if let Some(connection) = self.try_start(data, &log).await? {
+                return Ok(connection);
+            }
+            let said = said_since(&log, from);
+            if last || !said.contains("Bind on TCP/IP port") {
+                let from = said.lines().count().saturating_sub(8);
+                let end: Vec<&str> = said.lines().skip(from).collect();
+                return Err(Failure::new(format!("could not start {}", self.server.name))
+                    .detail(end.join("\n"))
+                    .hint(format!("its log is {}", log.display())));
+            }
+            self.server.port = free_port(&[self.server.port])?;
+        }
+        unreachable!("the last turn returns")
+    }
+
+    /// Starts the server; `None` where it ended or took too long.
+    async fn try_start(&self, data: &Path, log: &Path) -> Result<Option<MySqlConnection>, Failure> {
         let failed = |error: std::io::Error| {
             Failure::new(format!("could not start {}: {error}", self.server.name))
         };
         let written =
-            std::fs::OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
+            std::fs::OpenOptions::new().create(true).append(true).open(log).map_err(failed)?;
         let number = self.server.name.trim_start_matches(|c: char| !c.is_ascii_digit());
         let mut command = self.account.command(&self.mysql.program, self.state.home());
         command
             .arg("--no-defaults")
             .arg(format!("--datadir={}", data.display()))
+            .arg(self.tmpdir()?)
             .arg(format!("--socket={}", self.state.socket(&self.server).display()))
             .arg(format!("--pid-file={}", self.pid_file().display()))
             .arg(format!("--port={}", self.server.port))
@@ -272,15 +301,10 @@ impl<'a> Server<'a> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Ok(connection) = options.connect().await {
-                return Ok(connection);
+                return Ok(Some(connection));
             }
             if child.try_wait().map_err(failed)?.is_some() || Instant::now() > deadline {
-                let text = std::fs::read_to_string(&log).unwrap_or_default();
-                let from = text.lines().count().saturating_sub(8);
-                let end: Vec<&str> = text.lines().skip(from).collect();
-                return Err(Failure::new(format!("could not start {}", self.server.name))
-                    .detail(end.join("\n"))
-                    .hint(format!("its log is {}", log.display())));
+                return Ok(None);
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

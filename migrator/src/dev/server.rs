@@ -16,7 +16,7 @@ use crate::talk;
 const PORTS: std::ops::Range<u16> = 15_432..32_000;
 
 /// How often a server is started that somebody else's leftovers keep down.
-const START_TRIES: u32 = 20;
+pub(super) const START_TRIES: u32 = 20;
 
 /// What is different from a server of default settings.
 const SETTINGS: &str = include_str!("postgresql.conf");
@@ -264,7 +264,7 @@ impl<'a> Server<'a> {
 }
 
 /// What a log has got since it had so many bytes.
-fn said_since(log: &Path, from: u64) -> String {
+pub(super) fn said_since(log: &Path, from: u64) -> String {
     let bytes = std::fs::read(log).unwrap_or_default();
     let from = usize::try_from(from).unwrap_or(0).min(bytes.len());
     String::from_utf8_lossy(&bytes[from..]).into_owned()

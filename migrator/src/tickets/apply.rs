@@ -13,6 +13,7 @@ use super::look::{Look, look};
 use super::{Journal, Server, Session};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
+use crate::moving::cut;
 use crate::mysql::{look::Settings, migrate};
 use crate::talk;
 use crate::view::tickets as view;
@@ -57,6 +58,12 @@ pub(crate) fn concerns(file: &ClusterFile) -> bool {
 pub(crate) async fn run(file: &ClusterFile, options: &Options) -> Result<(), Failure> {
     let mut journal = Journal::connect(file, "apply").await?;
     journal.session.lock(&journal.node, options.wait).await?;
+    let mut done = 0;
+    let mut step_done = |step: &TicketStep| {
+        talk::line(format_args!("  {}", view::done(step)));
+        cut(&format!("tickets/apply/after-{done}"));
+        done += 1;
+    };
     // Schemas come first: what a server says about itself is in them.
     let seen = look(file, "apply", options.accept_power_loss).await?.whole()?;
     for step in plan(file, &seen, options)?.steps {
@@ -69,7 +76,7 @@ pub(crate) async fn run(file: &ClusterFile, options: &Options) -> Result<(), Fai
             }
             _ => continue,
         }
-        talk::line(format_args!("  {}", view::done(&step)));
+        step_done(&step);
     }
     let seen = look(file, "apply", options.accept_power_loss).await?.whole()?;
     for step in plan(file, &seen, options)?.steps {
@@ -77,7 +84,7 @@ pub(crate) async fn run(file: &ClusterFile, options: &Options) -> Result<(), Fai
         take(file, &mut journal, &seen.truth, &step, options).await.map_err(|failure| {
             failure.detail(format!("this was to be done: {}", view::line(&step)))
         })?;
-        talk::line(format_args!("  {}", view::done(&step)));
+        step_done(&step);
     }
     journal.session.close().await;
     Ok(())

@@ -32,9 +32,16 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// The change as it would be written down now.
+    /// The change as it would be written down now. A server that hands the
+    /// ticket out although it is none of its servers is one of the old ones.
     pub(crate) fn plan(&self, truth: &TicketTruth) -> Result<TicketChange, Failure> {
-        let states = self.before.iter().filter(|node| !self.gone.contains(node));
+        let mut before = self.before.clone();
+        let strays = self.after.iter().filter(|node| {
+            !self.before.contains(node)
+                && truth.state(node, &self.ticket).is_some_and(|state| !state.has_ended())
+        });
+        before.extend(strays.cloned());
+        let states = before.iter().filter(|node| !self.gone.contains(node));
         let states = states.filter_map(|node| truth.state(node, &self.ticket));
         let floor = first_floor(states, self.above).map_err(|error| {
             Failure::new(error)
@@ -44,7 +51,7 @@ impl Wanted {
         Ok(TicketChange {
             id: 0,
             ticket: self.ticket.clone(),
-            before: self.before.clone(),
+            before,
             after: self.after.clone(),
             gone: self.gone.clone(),
             floor,

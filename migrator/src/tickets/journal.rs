@@ -71,7 +71,7 @@ impl Journal {
 
     /// Reads what is known.
     pub(crate) async fn read(&mut self) -> Result<TicketTruth, Failure> {
-        let mut truth = TicketTruth::default();
+        let mut truth = TicketTruth { catalog: Some(self.node.clone()), ..TicketTruth::default() };
         if let Session::Mysql(connection) = &mut self.session {
             let said = |error: sqlx::Error| mysql::failure(&self.node, &error);
             let (_, has): (bool, bool) = sqlx::query_as(mysql::sql!("look/has.sql"))

@@ -127,6 +127,8 @@ impl KnownTicket {
 /// Everything that was seen about tickets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TicketTruth {
+    /// The node that keeps the catalogue.
+    pub catalog: Option<NodeName>,
     /// The last migration of a catalogue on MySQL; `None` where it is on
     /// PostgreSQL, which the plan of the shards brings up to date.
     pub catalog_migration: Option<i32>,

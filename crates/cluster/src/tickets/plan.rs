@@ -332,8 +332,12 @@ pub fn ticket_plan(
         plan.steps.push(TicketStep::MigrateCatalog { from, to: latest_catalog });
     }
     let problems = problems(truth);
+    // A mark that the catalogue does not know is one that it has forgotten, if it
+    // is its own server that comes from a backup: that one is not believed either.
+    let old_marks = problems.iter().any(|problem| matches!(problem, TicketProblem::OldMark(_)));
     let forgot = |node: &NodeName| {
         restored.contains(node)
+            || (old_marks && truth.catalog.as_ref() == Some(node))
             || problems.contains(&TicketProblem::OldMark(node.clone()))
             || problems.contains(&TicketProblem::OtherServer(node.clone()))
     };

@@ -125,6 +125,24 @@ fn a_server_that_caught_up_with_its_old_numbers_is_still_known_by_its_mark() {
 }
 
 #[test]
+fn a_catalogue_from_a_backup_takes_its_own_server_with_it() {
+    let mut truth = standing(&[("a", 7), ("b", 8_000)]);
+    truth.catalog = Some(node("a"));
+    // What the catalogue has forgotten is what it left on the others since.
+    truth.servers.get_mut(&node("b")).unwrap().mark = Some("newer".into());
+    let steps = plan_of(&declared(&["a", "b"]), &truth).steps;
+    let raised: Vec<&NodeName> = steps
+        .iter()
+        .filter_map(|step| match step {
+            TicketStep::Raise { node, floor, .. } if *floor >= 8_000 + MARGIN => Some(node),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(raised, [&node("a"), &node("b")]);
+    assert!(steps.contains(&TicketStep::Know { node: node("a") }), "{steps:?}");
+}
+
+#[test]
 fn an_owner_who_says_that_a_server_was_restored_is_believed() {
     let truth = standing(&[("a", 7), ("b", 8)]);
     let plan = ticket_plan(&declared(&["a", "b"]), &truth, &[node("b")], (3, 1), NOW);

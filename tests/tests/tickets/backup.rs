@@ -1,0 +1,161 @@
+//! Servers that were restored, copied or set wrong hand out no old numbers.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::on_both_engines;
+use crate::servers::{Engine, Servers};
+
+on_both_engines! {
+    a_server_from_an_old_backup_is_noticed_and_goes_on_above_its_old_numbers,
+    a_restored_server_that_has_caught_up_is_noticed_by_its_mark,
+    a_catalogue_from_a_backup_is_not_believed_about_its_own_server,
+    a_server_restored_after_the_last_look_is_raised_when_its_owner_says_so,
+    a_copy_of_a_server_is_refused,
+    a_wrong_offset_is_named_and_mended,
+    a_ticket_that_was_dropped_is_made_again_above_what_was_seen,
+}
+
+fn copy(from: &Path, to: &Path) {
+    let _ = std::fs::remove_dir_all(to);
+    let done = Command::new("cp").arg("-a").args([from, to]).status().expect("cp runs");
+    assert!(done.success());
+}
+
+/// Takes a backup of a server in good order.
+fn backup(servers: &Servers, node: &str, count: usize) {
+    servers.stop(node);
+    copy(&servers.path(&format!(".shardid/{node}")), &servers.path(&format!("{node}.backup")));
+    servers.dev_up(0, count);
+}
+
+/// Puts the backup in the place of the server.
+fn restore(servers: &Servers, node: &str, count: usize) {
+    servers.stop(node);
+    copy(&servers.path(&format!("{node}.backup")), &servers.path(&format!(".shardid/{node}")));
+    servers.dev_up(0, count);
+}
+
+fn take(servers: &Servers, node: &str, count: u64) -> u64 {
+    let sql = format!("SELECT shardid.next_tickets('orders', {count})");
+    servers.sql(node, &sql).parse().unwrap()
+}
+
+fn a_server_from_an_old_backup_is_noticed_and_goes_on_above_its_old_numbers(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    take(&servers, "my2", 10);
+    backup(&servers, "my2", 2);
+    let last = take(&servers, "my2", 3000) + 2 * 2999;
+    servers.is_clean();
+    restore(&servers, "my2", 2);
+
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("node my2 was restored from a backup"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains(&format!(
+            "ticket orders on my2 stands at 20, although {last} was handed out"
+        )),
+        "{}",
+        run.stdout
+    );
+    let status = servers.run(&["tickets", "status"]);
+    assert!(status.stderr.contains("restored from a backup"), "{}", status.stderr);
+    // A change of servers would build on what it has forgotten.
+    let error = servers.run(&["tickets", "remove-server", "orders", "my1", "--yes"]).refused();
+    assert!(error.contains("restored from a backup"), "{error}");
+
+    servers.run(&["apply", "--yes"]).ok();
+    let next = take(&servers, "my2", 1);
+    assert!(next > last && next % 2 == 0, "{next} is not above {last}");
+    servers.is_clean();
+}
+
+fn a_restored_server_that_has_caught_up_is_noticed_by_its_mark(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    backup(&servers, "my2", 2);
+    let last = take(&servers, "my2", 100) + 2 * 99;
+    servers.is_clean();
+    restore(&servers, "my2", 2);
+    // Clients were quicker than anybody's look: it stands above the mark again.
+    let repeated = take(&servers, "my2", 500) + 2 * 499;
+    assert!(repeated > last);
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("node my2 was restored from a backup"), "{}", run.stdout);
+    servers.run(&["apply", "--yes"]).ok();
+    assert!(take(&servers, "my2", 1) > repeated);
+    servers.is_clean();
+}
+
+fn a_catalogue_from_a_backup_is_not_believed_about_its_own_server(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    backup(&servers, "my1", 2);
+    let last = take(&servers, "my1", 100) + 2 * 99;
+    servers.is_clean();
+    // The catalogue is on my1, and has forgotten together with it.
+    restore(&servers, "my1", 2);
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    servers.run(&["apply", "--yes"]).ok();
+    assert!(take(&servers, "my1", 1) > last);
+    servers.is_clean();
+}
+
+fn a_server_restored_after_the_last_look_is_raised_when_its_owner_says_so(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    servers.is_clean();
+    backup(&servers, "my2", 2);
+    let last = take(&servers, "my2", 100) + 2 * 99;
+    restore(&servers, "my2", 2);
+    let error = servers.run(&["apply", "--yes", "--restored", "my7"]);
+    assert_eq!(error.code, 2, "{}", error.stderr);
+    servers.run(&["apply", "--yes", "--restored", "my2"]).ok();
+    assert!(take(&servers, "my2", 1) > last);
+    servers.is_clean();
+}
+
+fn a_copy_of_a_server_is_refused(engine: Engine) {
+    let servers = Servers::start(engine, 1);
+    take(&servers, "my1", 10);
+    servers.run(&["dev", "up", "--nodes", "0", "--ticket-servers", "2"]).ok();
+    backup(&servers, "my1", 2);
+    servers.stop("my2");
+    copy(&servers.path("my1.backup"), &servers.path(".shardid/my2"));
+    servers.grow_without_apply(2);
+    let error = servers.run(&["apply", "--yes"]).refused();
+    assert!(
+        error.contains("nodes my1 and my2 are one server, or one is a copy of the other"),
+        "{error}"
+    );
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("nodes my1 and my2 are one server"), "{}", run.stdout);
+}
+
+fn a_wrong_offset_is_named_and_mended(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    take(&servers, "my1", 5);
+    servers.sql("my2", "UPDATE shardid.ticket SET server = 1 WHERE name = 'orders'");
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 1);
+    let said = "ticket orders on my2 hands out class 1 of 2 and not 2 of 2: shardid apply";
+    assert!(run.stdout.contains(said), "{}", run.stdout);
+    servers.run(&["apply", "--yes"]).ok();
+    let (odd, even) = (take(&servers, "my1", 1), take(&servers, "my2", 1));
+    assert!(odd % 2 == 1 && even % 2 == 0 && odd > 9 && even > 9, "{odd} {even}");
+    servers.is_clean();
+}
+
+fn a_ticket_that_was_dropped_is_made_again_above_what_was_seen(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    let last = take(&servers, "my2", 40) + 2 * 39;
+    servers.is_clean();
+    servers.sql("my2", "CALL shardid.drop_ticket('orders')");
+    let run = servers.run(&["tickets", "verify"]);
+    assert!(run.stdout.contains("ticket orders is not on my2"), "{}", run.stdout);
+    servers.run(&["apply", "--yes"]).ok();
+    let next = take(&servers, "my2", 1);
+    assert!(next > last && next % 2 == 0, "{next}");
+    servers.is_clean();
+}

@@ -1,0 +1,36 @@
+//! Tickets that several servers share, steered by the program `shardid`, on
+//! MariaDB and on MySQL.
+
+mod backup;
+mod change;
+mod cut;
+mod load;
+mod mixed;
+mod refuse;
+mod servers;
+mod setup;
+
+/// Each test once for each engine. MySQL is skipped, with a line that says so,
+/// where `SHARDID_MYSQLD` names no server.
+macro_rules! on_both_engines {
+    ($($name:ident,)*) => {
+        mod mariadb {
+            $(#[test]
+            fn $name() {
+                super::$name($crate::servers::Engine::Mariadb);
+            })*
+        }
+
+        mod mysql {
+            $(#[test]
+            fn $name() {
+                if $crate::servers::has_mysql() {
+                    super::$name($crate::servers::Engine::Mysql);
+                } else {
+                    eprintln!("skipped: SHARDID_MYSQLD names no MySQL server");
+                }
+            })*
+        }
+    };
+}
+use on_both_engines;

@@ -1,0 +1,52 @@
+//! PostgreSQL nodes and MySQL nodes that share a ticket.
+
+use crate::on_both_engines;
+use crate::servers::{Engine, Servers};
+
+on_both_engines! {
+    a_postgresql_node_and_a_mysql_node_share_a_ticket_and_change_places,
+}
+
+fn a_postgresql_node_and_a_mysql_node_share_a_ticket_and_change_places(engine: Engine) {
+    let servers = Servers::up(engine, 2, 1);
+    servers.edit(
+        "[tickets.orders]\nservers = [\"my1\"]",
+        "[tickets.orders]\nservers = [\"pg2\", \"my1\"]",
+    );
+    servers.run(&["apply", "--yes"]).ok();
+    let on = |node: &str| -> u64 {
+        let number = match node {
+            "my1" => servers.sql(node, "SELECT shardid.next_ticket('orders')"),
+            _ => servers.psql(node, "SELECT next_ticket('orders')"),
+        };
+        number.parse().unwrap()
+    };
+    assert_eq!([on("pg2"), on("my1"), on("pg2"), on("my1")], [1, 2, 3, 4]);
+    servers.is_clean();
+    let verify = servers.run(&["verify"]);
+    assert_eq!(verify.code, 0, "{}", verify.stdout);
+
+    servers.run(&["tickets", "add-server", "orders", "pg1", "--yes"]).ok();
+    let thirds = [on("pg2"), on("my1"), on("pg1")];
+    assert_eq!(thirds.map(|number| number % 3), [1, 2, 0]);
+    assert!(thirds.iter().all(|number| *number > 100_000), "{thirds:?}");
+    servers.run(&["tickets", "remove-server", "orders", "pg2", "--yes"]).ok();
+    let halves = [on("my1"), on("pg1")];
+    assert_eq!(halves.map(|number| number % 2), [1, 0]);
+    let error = servers.try_psql("pg2", "SELECT next_ticket('orders')");
+    assert!(!error.status.success(), "a server that left hands out nothing");
+    servers.run(&["tickets", "add-server", "orders", "pg2", "--yes"]).ok();
+    assert_eq!(on("pg2") % 3, 0);
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
+
+    // A ticket needs an `apply` on PostgreSQL too before a server can join.
+    servers.psql("pg2", "SELECT setval(sequence, 5, true) FROM shardid.tickets");
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("ticket orders on pg2 stands at"), "{}", run.stdout);
+    servers.run(&["apply", "--yes"]).ok();
+    assert!(on("pg2") > 100_000);
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
+}

@@ -1,0 +1,80 @@
+//! Servers that could repeat numbers are refused before anything is made.
+
+use crate::on_both_engines;
+use crate::servers::{Engine, Servers};
+
+on_both_engines! {
+    settings_that_could_repeat_numbers_are_refused_all_at_once,
+    a_table_that_forgets_in_a_crash_is_refused,
+    a_user_without_the_privileges_is_told_what_is_missing,
+    the_password_is_taken_from_the_option_file_or_a_variable,
+}
+
+fn settings_that_could_repeat_numbers_are_refused_all_at_once(engine: Engine) {
+    let servers = Servers::up(engine, 0, 2);
+    servers.sql("my1", "SET GLOBAL innodb_flush_log_at_trx_commit = 2");
+    servers.sql("my2", "SET GLOBAL binlog_format = 'STATEMENT'");
+    let error = servers.run(&["apply", "--yes"]).refused();
+    assert!(error.contains("innodb_flush_log_at_trx_commit is 2: after a power loss"), "{error}");
+    assert!(error.contains("binlog_format is STATEMENT"), "{error}");
+    for node in ["my1", "my2"] {
+        assert_eq!(servers.sql(node, "SHOW DATABASES LIKE 'shardid'"), "", "nothing was made");
+    }
+    servers.sql("my2", "SET GLOBAL binlog_format = 'ROW'");
+    servers.run(&["apply", "--yes"]).refused();
+    servers.run(&["apply", "--yes", "--accept-power-loss"]).ok();
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(run.stdout.contains("power loss"), "{}", run.stdout);
+    assert_eq!(servers.run(&["tickets", "verify", "--accept-power-loss"]).code, 0);
+    servers.sql("my1", "SET GLOBAL innodb_flush_log_at_trx_commit = 0");
+    let error = servers.run(&["plan", "--accept-power-loss"]).refused();
+    assert!(error.contains("is 0: after a crash"), "{error}");
+}
+
+fn a_table_that_forgets_in_a_crash_is_refused(engine: Engine) {
+    let servers = Servers::up(engine, 0, 1);
+    servers.sql(
+        "my1",
+        "CREATE TABLE app.Tickets64 (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, stub CHAR(1) UNIQUE) ENGINE = MyISAM",
+    );
+    let error = servers.run(&["apply", "--yes"]).refused();
+    assert!(error.contains("table app.Tickets64 is of engine MyISAM"), "{error}");
+    assert!(error.contains("ALTER TABLE app.Tickets64 ENGINE = InnoDB"), "{error}");
+    servers.sql("my1", "ALTER TABLE app.Tickets64 ENGINE = InnoDB");
+    servers.run(&["apply", "--yes"]).ok();
+}
+
+fn a_user_without_the_privileges_is_told_what_is_missing(engine: Engine) {
+    let servers = Servers::up(engine, 0, 1);
+    servers.sql("my1", "CREATE USER 'weak'@'localhost'; GRANT ALL ON app.* TO 'weak'@'localhost'");
+    servers.edit("mysql://root@", "mysql://weak@");
+    let error = servers.run(&["apply", "--yes"]).refused();
+    assert!(error.contains("denied") && error.contains("hint: "), "{error}");
+    servers.edit("mysql://weak@", "mysql://nobody@");
+    let error = servers.run(&["plan"]).refused();
+    assert!(error.contains("node my1") && error.contains("enied"), "{error}");
+    servers.edit("mysql://nobody@", "mysql://root:geheim@");
+    let run = servers.run(&["plan"]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("a password stands in this file"), "{}", run.stderr);
+    assert!(!run.stderr.contains("geheim"), "{}", run.stderr);
+}
+
+fn the_password_is_taken_from_the_option_file_or_a_variable(engine: Engine) {
+    let servers = Servers::up(engine, 0, 1);
+    servers.sql(
+        "my1",
+        "CREATE USER 'app'@'localhost' IDENTIFIED BY 'p#ss w/rd'; GRANT ALL ON *.* TO 'app'@'localhost' WITH GRANT OPTION",
+    );
+    servers.edit("mysql://root@", "mysql://app@");
+    servers.run(&["plan"]).refused();
+    std::fs::write(servers.path(".my.cnf"), "[client]\npassword = \"p#ss w/rd\"\n").unwrap();
+    servers.run(&["apply", "--yes"]).ok();
+    std::fs::remove_file(servers.path(".my.cnf")).unwrap();
+    servers.edit("mysql://app@", "mysql://app:${MY1_PASSWORD}@");
+    let mut command = servers.command(&["plan"]);
+    command.env("MY1_PASSWORD", "p#ss w/rd");
+    let plan = shardid_tests::program::run(command).ok();
+    assert!(plan.contains("nothing to do"), "{plan}");
+}

@@ -1,0 +1,90 @@
+//! From nothing to servers that share a ticket.
+
+use crate::on_both_engines;
+use crate::servers::{Engine, Servers};
+
+on_both_engines! {
+    two_servers_give_odd_and_even_numbers_and_apply_twice_changes_nothing,
+    a_ticket_that_a_server_has_already_is_gone_on_above_its_numbers,
+    a_cluster_of_ticket_servers_alone_says_what_it_cannot_do,
+    servers_go_down_and_up_and_keep_their_numbers,
+}
+
+fn two_servers_give_odd_and_even_numbers_and_apply_twice_changes_nothing(engine: Engine) {
+    let servers = Servers::up(engine, 0, 2);
+    let plan = servers.run(&["plan"]).ok();
+    assert!(plan.contains("+ my1: ticket orders, 1, 3, 5, …"), "{plan}");
+    assert!(plan.contains("+ my2: ticket orders, 2, 4, 6, …"), "{plan}");
+    assert_eq!(servers.sql("my1", "SHOW DATABASES LIKE 'shardid'"), "", "a plan makes nothing");
+    servers.run(&["apply", "--yes"]).ok();
+    let take = |node: &str| {
+        servers.sql(node, "SELECT shardid.next_ticket('orders'), shardid.next_ticket('orders')")
+    };
+    assert_eq!((take("my1").as_str(), take("my2").as_str()), ("1\t3", "2\t4"));
+    let again = servers.run(&["apply", "--yes"]);
+    assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    servers.is_clean();
+
+    let json = servers.run(&["tickets", "status", "--json"]).ok();
+    assert!(json.contains("\"last\": 4") && json.contains("\"high_water\": 4"), "{json}");
+    let status = servers.run(&["status"]);
+    assert_eq!(status.code, 0, "{}", status.stderr);
+    assert!(status.stdout.contains("my2   up"), "{}", status.stdout);
+}
+
+fn a_ticket_that_a_server_has_already_is_gone_on_above_its_numbers(engine: Engine) {
+    let servers = Servers::start(engine, 1);
+    servers.sql("my1", "CALL shardid.create_ticket('photos', 1, 1)");
+    servers.sql("my1", "SELECT shardid.next_tickets('photos', 5000)");
+    servers.grow(2);
+    let text = std::fs::read_to_string(servers.path("shardid.toml")).unwrap();
+    servers.write(&(text + "\n[tickets.photos]\nservers = [\"my1\", \"my2\"]\n"));
+    servers.run(&["apply", "--yes"]).ok();
+    let take = |node: &str| {
+        let number = servers.sql(node, "SELECT shardid.next_ticket('photos')");
+        number.parse::<u64>().unwrap()
+    };
+    let (odd, even) = (take("my1"), take("my2"));
+    assert!(odd > 5000 && even > 5000 && odd % 2 == 1 && even % 2 == 0, "{odd} {even}");
+    servers.is_clean();
+}
+
+fn a_cluster_of_ticket_servers_alone_says_what_it_cannot_do(engine: Engine) {
+    let servers = Servers::start(engine, 1);
+    for command in
+        [["map"].as_slice(), &["move", "5", "--to", "my1"], &["moves"], &["id", "next", "5"]]
+    {
+        let run = servers.run(command);
+        assert_eq!(run.code, 2, "{command:?}: {}", run.stderr);
+        assert!(run.stderr.contains("has no shards, only ticket servers"), "{}", run.stderr);
+    }
+    let error = servers.run(&["tickets", "add-server", "nothing", "my1"]).refused();
+    assert!(error.contains("there is no ticket nothing"), "{error}");
+    let error = servers.run(&["tickets", "add-server", "orders", "my9"]).refused();
+    assert!(error.contains("there is no node my9"), "{error}");
+    let error = servers.run(&["tickets", "remove-server", "orders", "my1"]).refused();
+    assert!(error.contains("would have 0 servers"), "{error}");
+    let error = servers.run(&["tickets", "resume", "orders"]).refused();
+    assert!(error.contains("no change of the servers of ticket orders is standing"), "{error}");
+    let run = servers.run(&["dev", "up", "--nodes", "1"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("begin anew"), "{}", run.stderr);
+}
+
+fn servers_go_down_and_up_and_keep_their_numbers(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    assert_eq!(servers.sql("my2", "SELECT shardid.next_tickets('orders', 3)"), "2");
+    servers.run(&["dev", "down"]).ok();
+    assert_eq!(servers.pid("my1"), "-");
+    let down = servers.run(&["tickets", "status"]);
+    assert_eq!(down.code, 1, "the catalogue is down too");
+    servers.dev_up(0, 2);
+    servers.kill9("my2");
+    let status = servers.run(&["tickets", "status"]);
+    assert_eq!(status.code, 1, "{}", status.stderr);
+    assert!(status.stdout.contains("my2   down"), "{}", status.stdout);
+    servers.dev_up(0, 2);
+    // The class is in a table, and holds without any option file.
+    assert_eq!(servers.sql("my2", "SELECT shardid.next_ticket('orders')"), "8");
+    servers.is_clean();
+}
