@@ -125,11 +125,11 @@ async fn make(
     let text = view::plan(&planned);
     if how.dry_run {
         print(&text)?;
-        check_all(file, &planned).await?;
+        check_all(file, &planned, true, !how.no_rollback).await?;
         return Ok(());
     }
     talk::line(text.trim_end());
-    let schemas = check_all(file, &planned).await?;
+    let schemas = check_all(file, &planned, false, !how.no_rollback).await?;
     if !how.yes
         && !talk::ask(format_args!("Make {}?", crate::view::counted(planned.len() as u64, "move")))?
     {

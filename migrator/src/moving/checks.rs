@@ -6,6 +6,7 @@ use shardid_cluster::{MoveKind, NodeName, Shard};
 
 use super::fence::Home;
 use super::journal::Journal;
+use super::preflight;
 use super::road::Road;
 use super::server::Server;
 use crate::failure::Failure;
@@ -30,9 +31,14 @@ const SLOTS: i32 = 2;
 
 /// Checks all planned moves at once and says everything that is in the way.
 /// Returns the schema of each shard.
+///
+/// Whether the servers reach each other is only found by trying, in a transaction
+/// that is rolled back: not in a dry run, which begins none.
 pub(crate) async fn check_all(
     file: &ClusterFile,
     moves: &[shardid_cluster::PlannedMove],
+    dry_run: bool,
+    way_back: bool,
 ) -> Result<BTreeMap<Shard, String>, Failure> {
     let mut journal = Journal::look(file).await?;
     let mut servers: BTreeMap<NodeName, Server> = BTreeMap::new();
@@ -53,6 +59,12 @@ pub(crate) async fn check_all(
         let pair = (planned.source.clone(), planned.target.clone());
         if !compared.contains(&pair) {
             failures.extend(compare(&mut servers, &planned.source, &planned.target).await?);
+            if !dry_run {
+                failures.extend(reach(&mut servers, &planned.target, &planned.source).await?);
+                if way_back {
+                    failures.extend(reach(&mut servers, &planned.source, &planned.target).await?);
+                }
+            }
             compared.push(pair);
         }
         let source = servers.get_mut(&planned.source).expect("connected above");
@@ -65,7 +77,25 @@ pub(crate) async fn check_all(
         failures.extend(old_copies(&mut journal, planned).await?);
         schemas.insert(planned.shard, home.schema);
     }
+    failures.extend(preflight::room(&mut servers, moves).await?);
+    if dry_run {
+        talk::line(
+            "not tried: whether the servers reach each other, since that takes a transaction",
+        );
+    }
     Failure::all(failures).map_or(Ok(schemas), Err)
+}
+
+async fn reach(
+    servers: &mut BTreeMap<NodeName, Server>,
+    from: &NodeName,
+    to: &NodeName,
+) -> Result<Option<Failure>, Failure> {
+    let mut from = servers.remove(from).expect("the caller has connected");
+    let to = servers.get(to).expect("the caller has connected");
+    let outcome = preflight::reach(&mut from, to).await;
+    servers.insert(from.node.clone(), from);
+    outcome
 }
 
 /// The same for one move that is written down already.

@@ -161,10 +161,10 @@ async fn one_moment(
     let statements: Vec<String> = road.source.column(query).await?;
     let Batch::Done = road.source.begin_with(statements).await? else { return Ok(false) };
     let outcome = remember(road, here, there).await;
-    road.source.run(sqlx::query(sql!("move/compare/let_go.sql"))).await?;
+    road.source.run(sqlx::query(sql!("move/rollback.sql"))).await?;
     let both = outcome?;
     if !both {
-        here.run(sqlx::query(sql!("move/compare/let_go.sql"))).await?;
+        here.run(sqlx::query(sql!("move/rollback.sql"))).await?;
     }
     Ok(both)
 }

@@ -16,6 +16,7 @@ mod fence;
 mod following;
 pub(crate) mod journal;
 mod pace;
+mod preflight;
 mod progress;
 mod road;
 mod schema;

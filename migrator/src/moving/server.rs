@@ -130,7 +130,7 @@ impl Server {
         let text = format!("BEGIN;\n{}", statements.join(";\n"));
         let done = sqlx::raw_sql(AssertSqlSafe(text.as_str())).execute(&mut self.connection).await;
         let Err(error) = done else { return Ok(Batch::Done) };
-        self.run(sqlx::query(sql!("move/compare/let_go.sql"))).await?;
+        self.run(sqlx::query(sql!("move/rollback.sql"))).await?;
         match WAITED.iter().any(|code| is_sqlstate(&error, code)) {
             true => Ok(Batch::LockTimeout),
             false => Err(self.said(&error).detail(format!("statement: {text}"))),

@@ -41,13 +41,15 @@ async fn make_slot(server: &mut Server, name: &str) -> Result<(), Failure> {
 /// Not through `carry_out`, which shows a statement that fails: these hold the
 /// way in, perhaps with a password.
 async fn quietly(server: &mut Server, statements: Vec<String>) -> Result<(), Failure> {
+    let log = || sqlx::query(sql!("move/stream/log_statements.sql"));
+    server.run(log().bind("panic")).await?;
     for statement in statements {
         sqlx::raw_sql(sqlx::AssertSqlSafe(statement))
             .execute(&mut server.connection)
             .await
             .map_err(|error| crate::postgres::failure(&server.node, &error))?;
     }
-    Ok(())
+    server.run(log().bind("error")).await
 }
 
 /// Makes publication and slot for the way back; nothing reads them yet.

@@ -37,6 +37,11 @@ pub(crate) fn is_sqlstate(error: &sqlx::Error, code: &str) -> bool {
     database_error(error).is_some_and(|said| said.code() == code)
 }
 
+/// What a server said, without anything around it.
+pub(crate) fn message(error: &sqlx::Error) -> String {
+    database_error(error).map_or_else(|| error.to_string(), |said| said.message().to_owned())
+}
+
 fn database_error(error: &sqlx::Error) -> Option<&PgDatabaseError> {
     error.as_database_error()?.try_downcast_ref()
 }

@@ -10,7 +10,7 @@ pub(crate) mod look;
 pub(crate) mod statistics;
 
 pub(crate) use connect::{connect, who};
-pub(crate) use error::{failure, is_sqlstate};
+pub(crate) use error::{failure, is_sqlstate, message};
 
 /// One statement from a file under `sql/postgres`.
 macro_rules! sql {

@@ -4,6 +4,7 @@
 mod carried;
 mod compare;
 mod cut;
+mod preflight;
 mod progress;
 mod rebalance;
 mod refusals;

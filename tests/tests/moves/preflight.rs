@@ -1,0 +1,113 @@
+//! What is looked at of two servers together before anything is made.
+
+use std::fs;
+
+use shardid_tests::estate::Estate;
+
+/// Lets clients in over TCP by password alone; the tests go by the socket.
+fn ask_for_passwords(estate: &Estate, node: &str, password: &str) {
+    let file = estate.node(node).data().join("pg_hba.conf");
+    let rules = fs::read_to_string(&file).expect("the data folder is ours");
+    fs::write(&file, format!("host all all all scram-sha-256\n{rules}")).expect("it is ours");
+    estate
+        .psql(node, &format!("ALTER ROLE postgres PASSWORD '{password}'; SELECT pg_reload_conf()"));
+}
+
+/// The program, with passwords where only the program looks.
+fn run(estate: &Estate, arguments: &[&str]) -> shardid_tests::program::Run {
+    let mut command = estate.command(arguments);
+    command.env("PGPASSFILE", estate.folder().join("pgpass"));
+    shardid_tests::program::run(command)
+}
+
+#[test]
+fn nodes_that_do_not_reach_each_other_are_found_before_anything_is_made() {
+    let estate = Estate::start(2, 4);
+    estate.make_tables(0);
+    for node in estate.nodes() {
+        ask_for_passwords(&estate, &node, "a secret");
+    }
+    let file = estate.folder().join("pgpass");
+    fs::write(&file, "*:*:*:*:a secret\n").expect("the folder is ours");
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+        .expect("the file is ours");
+
+    let moving = ["move", "0", "--to", "pg2", "--yes"];
+    let refused = run(&estate, &moving).refused();
+    for (from, to) in [("pg2", "pg1"), ("pg1", "pg2")] {
+        let words = format!(
+            "node {from} cannot reach node {to} at 127.0.0.1:{}/app: ",
+            estate.node(to).port()
+        );
+        assert!(refused.contains(&words), "{words:?} is not in {refused}");
+    }
+    assert!(refused.contains("no password supplied"), "{refused}");
+    assert!(refused.contains("${VARIABLE}"), "{refused}");
+    // Without the way back, one way is enough.
+    let one = run(&estate, &[&moving[..], &["--no-rollback"]].concat()).refused();
+    assert!(one.contains("node pg2 cannot reach node pg1"), "{one}");
+    assert!(!one.contains("node pg1 cannot reach"), "{one}");
+    // A dry run begins no transaction of its own on any server, and says so.
+    let dry = run(&estate, &["move", "0", "--to", "pg2", "--dry-run"]);
+    assert_eq!(dry.code, 0, "{}", dry.stderr);
+    assert!(
+        dry.stderr.contains("not tried: whether the servers reach each other"),
+        "{}",
+        dry.stderr
+    );
+    estate.assert_no_streams();
+    assert_eq!(estate.last_move(0), "");
+
+    // Once each is let in, it moves, and back again.
+    estate.declare(4, |_, url| url.replace("postgres@", "postgres:${SECRET}@"));
+    let with_password = |arguments: &[&str]| {
+        let mut command = estate.command(arguments);
+        command.env("SECRET", "a secret");
+        shardid_tests::program::run(command).ok()
+    };
+    with_password(&moving);
+    with_password(&["rollback", &estate.last_move(0)]);
+    estate.assert_no_streams();
+}
+
+#[test]
+fn a_password_is_in_no_log_of_a_server_that_cannot_use_it() {
+    let estate = Estate::start_with(2, 4, |number, builder| match number {
+        1 => builder.conf("max_wal_senders = 0"),
+        _ => builder,
+    });
+    estate.declare(4, |_, url| url.replace("postgres@", "postgres:${SECRET}@"));
+    let mut command = estate.command(&["move", "0", "--to", "pg2", "--yes"]);
+    command.env("SECRET", "swordfish");
+    let refused = shardid_tests::program::run(command).refused();
+    assert!(refused.contains("node pg2 cannot reach node pg1"), "{refused}");
+    assert!(!refused.contains("swordfish"), "{refused}");
+    for node in estate.nodes() {
+        assert!(!estate.node(&node).log().contains("swordfish"), "in the log of {node}");
+    }
+}
+
+#[test]
+fn a_target_without_room_refuses_where_it_can_tell() {
+    let estate = Estate::start(2, 4);
+    estate.make_tables(0);
+    estate.make_tables(1);
+    let size = "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c
+                 WHERE relnamespace IN ('shard_0000'::regnamespace, 'shard_0001'::regnamespace) AND relkind = 'r'";
+    let size: i64 = estate.psql("pg1", size).parse().expect("a size");
+    let free = |bytes: i64| {
+        estate.psql(
+            "pg2",
+            &format!("CREATE OR REPLACE FUNCTION public.shardid_free_bytes() RETURNS bigint LANGUAGE sql RETURN {bytes}::bigint"),
+        );
+    };
+    free(size - 1);
+    let refused = estate.run(&["move", "0-1", "--to", "pg2", "--yes"]).refused();
+    assert!(
+        refused.contains("node pg2 has 0 MB free, and the shards to be moved there take 1 MB"),
+        "{refused}"
+    );
+    assert_eq!(estate.run(&["move", "0-1", "--to", "pg2", "--dry-run"]).code, 1);
+    free(size);
+    estate.run(&["move", "0-1", "--to", "pg2", "--yes"]).ok();
+}
