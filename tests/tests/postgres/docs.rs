@@ -34,6 +34,7 @@ pages! {
     outside_faces: "docs/outside-faces.md",
     privileges: "docs/privileges.md",
     sql_reference: "docs/sql-reference.md",
+    tickets: "docs/tickets.md",
     time_ranges: "docs/time-ranges.md",
     when_a_move_stops: "docs/when-a-move-stops.md",
 }
@@ -60,14 +61,21 @@ fn every_link_leads_to_a_file_and_a_heading() {
 
 #[test]
 fn every_command_of_the_program_is_on_a_page() {
-    let pages = ["docs/cluster.md", "docs/moving-a-shard.md", "docs/when-a-move-stops.md"]
-        .map(docs::read)
-        .concat();
+    let pages = [
+        "docs/cluster.md",
+        "docs/moving-a-shard.md",
+        "docs/tickets.md",
+        "docs/when-a-move-stops.md",
+    ]
+    .map(docs::read)
+    .concat();
     for command in commands(&[]) {
         let known = format!("shardid {command}");
         assert!(pages.contains(&known), "no page has `{known}`");
     }
-    for command in commands(&["id"]).iter().chain(&commands(&["dev"])) {
+    for command in
+        commands(&["id"]).iter().chain(&commands(&["dev"])).chain(&commands(&["tickets"]))
+    {
         assert!(pages.contains(&format!(" {command}")), "no page has `{command}`");
     }
 }
