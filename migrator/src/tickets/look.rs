@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
-use shardid_cluster::{Class, NodeName, TicketName, TicketServer, TicketState, TicketTruth};
+use shardid_cluster::{
+    Class, NodeName, Shard, ShardSet, TicketName, TicketServer, TicketState, TicketTruth,
+};
 use sqlx::FromRow;
 
 use super::{Journal, Session, rows};
@@ -93,6 +95,7 @@ pub(crate) async fn look_also(
         .iter()
         .map(|node| async move { ask(node, file.address(node)?, task, accept_power_loss).await });
     let nodes: Vec<_> = asked.iter().cloned().zip(join_all(asking).await).collect();
+    truth.mapped = ShardSet::all(file.declared.shards);
     for (node, answer) in &nodes {
         if let Ok(answer) = answer {
             truth.servers.insert(node.clone(), answer.server.clone());
@@ -104,6 +107,7 @@ pub(crate) async fn look_also(
 #[derive(FromRow)]
 struct HasRow {
     tickets: bool,
+    shards: bool,
 }
 
 #[derive(FromRow)]
@@ -182,6 +186,15 @@ async fn ask(
     }
     let has: Result<Vec<HasRow>, _> = rows!(&mut session, "tickets/has.sql");
     let has = has.map_err(|error| session.failure(node, &error))?;
+    if let Session::Mysql(connection) = &mut session
+        && has.first().is_some_and(|has| has.shards)
+    {
+        let shards: Vec<i64> = sqlx::query_scalar(mysql::sql!("tickets/shards.sql"))
+            .fetch_all(connection)
+            .await
+            .map_err(|error| mysql::failure(node, &error))?;
+        answer.server.shards = shards.into_iter().filter_map(|s| Shard::new(s).ok()).collect();
+    }
     if has.first().is_some_and(|has| has.tickets) {
         let server: Result<Vec<ServerRow>, _> = match &mut session {
             Session::Postgres(connection) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use shardid_cluster::{NodeName, PlannedMove, ShardSet};
 
-use crate::moving::Move;
+use crate::moving::{Move, Reader};
 use crate::talk;
 use crate::view::table::{Column, Table};
 use crate::view::{counted, ranges, time};
@@ -97,6 +97,19 @@ pub(crate) fn what_to_do(moves: &[Move]) {
             "old copies: `shardid rollback {first}` goes back, `shardid retire {first}` drops it"
         ));
     }
+}
+
+/// Says that a stream is not read, and what that costs.
+pub(crate) fn unread(stream: &Reader) {
+    let Reader { id, reader, slot, node, .. } = stream;
+    let megabytes = stream.kept_bytes / 1_000_000;
+    let (what, instead) = match stream.old_copy {
+        true => ("the old copy", format!("`shardid retire {id}`")),
+        false => ("the new copy", format!("`shardid abort {id}`")),
+    };
+    talk::line(format_args!(
+        "move {id}: {what} on {reader} does not follow: nobody reads slot {slot} of {node}, which keeps {megabytes} MB of WAL; see pg_stat_subscription and the server's log on {reader}, or {instead}"
+    ));
 }
 
 /// The journal with the time in each state.

@@ -5,6 +5,7 @@ use crate::servers::{Engine, Servers};
 
 on_both_engines! {
     a_postgresql_node_and_a_mysql_node_share_a_ticket_and_change_places,
+    a_shard_of_the_map_that_a_mysql_server_makes_ids_for_is_found,
 }
 
 fn a_postgresql_node_and_a_mysql_node_share_a_ticket_and_change_places(engine: Engine) {
@@ -40,7 +41,7 @@ fn a_postgresql_node_and_a_mysql_node_share_a_ticket_and_change_places(engine: E
     let run = servers.run(&["tickets", "verify"]);
     assert_eq!(run.code, 0, "{}", run.stdout);
 
-    // A ticket needs an `apply` on PostgreSQL too before a server can join.
+    // A sequence that somebody set back has forgotten numbers too.
     servers.psql("pg2", "SELECT setval(sequence, 5, true) FROM shardid.tickets");
     let run = servers.run(&["tickets", "verify"]);
     assert_eq!(run.code, 1);
@@ -49,4 +50,18 @@ fn a_postgresql_node_and_a_mysql_node_share_a_ticket_and_change_places(engine: E
     assert!(on("pg2") > 100_000);
     let run = servers.run(&["tickets", "verify"]);
     assert_eq!(run.code, 0, "{}", run.stdout);
+}
+
+fn a_shard_of_the_map_that_a_mysql_server_makes_ids_for_is_found(engine: Engine) {
+    let servers = Servers::up(engine, 1, 1);
+    servers.run(&["apply", "--yes"]).ok();
+    // The map has shards 0 to 63.
+    servers.sql("my1", "CALL shardid.create_shard(64, 'instagram')");
+    let run = servers.run(&["verify"]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    servers.sql("my1", "CALL shardid.create_shard(5, 'instagram')");
+    let run = servers.run(&["verify"]);
+    assert_eq!(run.code, 1);
+    let said = "shards 5 make ids on my1, although the map has them on PostgreSQL nodes";
+    assert!(run.stdout.contains(said), "{}", run.stdout);
 }

@@ -22,6 +22,7 @@ pub use plan::{TicketNote, TicketPlan, TicketProblem, TicketStep, problems, tick
 pub use rebase::{MARGIN, Seen, SeenAt, safe_floor};
 
 use crate::names::{NodeName, TicketName};
+use crate::set::ShardSet;
 
 /// The most servers that one ticket may have: each one more makes its numbers
 /// sparser.
@@ -88,7 +89,7 @@ impl TicketState {
 }
 
 /// What one ticket server said.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct TicketServer {
     /// Which server it is: another one, or one from a backup, says something else.
     pub identity: String,
@@ -99,6 +100,8 @@ pub struct TicketServer {
     pub migration: Option<i32>,
     /// Its tickets.
     pub tickets: BTreeMap<TicketName, TicketState>,
+    /// Shards that a MySQL server makes ids for, on its own account.
+    pub shards: ShardSet,
 }
 
 /// A ticket server as the catalogue knows it.
@@ -125,7 +128,7 @@ impl KnownTicket {
 }
 
 /// Everything that was seen about tickets.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct TicketTruth {
     /// The node that keeps the catalogue.
     pub catalog: Option<NodeName>,
@@ -140,6 +143,8 @@ pub struct TicketTruth {
     pub changes: Vec<TicketChange>,
     /// What the servers said.
     pub servers: BTreeMap<NodeName, TicketServer>,
+    /// The shards of the map, all of which live on PostgreSQL nodes.
+    pub mapped: ShardSet,
 }
 
 impl TicketTruth {

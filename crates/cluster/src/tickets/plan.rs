@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::names::{NodeName, TicketName};
+use crate::set::ShardSet;
 use crate::tickets::{Class, DeclaredTicket, Seen, TicketTruth, classes, safe_floor};
 
 /// One change. Each may be cut at any instant and made again.
@@ -129,7 +130,7 @@ pub struct TicketPlan {
 }
 
 /// Something on a server that could repeat a number.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TicketProblem {
     /// The server hands out other numbers than it should.
     #[error("ticket {ticket} on {node} hands out class {found} and not {wanted}")]
@@ -197,6 +198,24 @@ pub enum TicketProblem {
     /// A change that was cut.
     #[error("a change of the servers of ticket {0} is standing")]
     Standing(TicketName),
+    /// Two MySQL servers make ids for one shard.
+    #[error("shards {shards} make ids on {first} and on {second}")]
+    OpenTwice {
+        /// The shards.
+        shards: ShardSet,
+        /// A server.
+        first: NodeName,
+        /// Another one.
+        second: NodeName,
+    },
+    /// A MySQL server makes ids for shards of the map.
+    #[error("shards {shards} make ids on {node}, although the map has them on PostgreSQL nodes")]
+    Mapped {
+        /// The shards.
+        shards: ShardSet,
+        /// The server.
+        node: NodeName,
+    },
 }
 
 impl TicketProblem {
@@ -216,6 +235,9 @@ impl TicketProblem {
                 "`shardid tickets add-server {ticket} {node}`, or drop it there: CALL shardid.drop_ticket('{ticket}')"
             ),
             Self::Standing(ticket) => format!("shardid tickets resume {ticket}"),
+            Self::OpenTwice { second: node, .. } | Self::Mapped { node, .. } => {
+                format!("take others on {node}, and drop these there: CALL shardid.drop_shard(…)")
+            }
         }
     }
 
@@ -233,8 +255,9 @@ impl TicketProblem {
             | Self::OtherServer(node)
             | Self::Missing { node, .. }
             | Self::Stray { node, .. }
-            | Self::Ceiling { node, .. } => Some(node),
-            Self::SameServer(..) | Self::Standing(_) => None,
+            | Self::Ceiling { node, .. }
+            | Self::Mapped { node, .. } => Some(node),
+            Self::SameServer(..) | Self::Standing(_) | Self::OpenTwice { .. } => None,
         }
     }
 }
@@ -243,12 +266,25 @@ impl TicketProblem {
 pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
     let mut found = Vec::new();
     let mut by_identity: BTreeMap<&str, &NodeName> = BTreeMap::new();
+    let mut earlier: Vec<(&NodeName, &ShardSet)> = Vec::new();
     for (node, server) in &truth.servers {
         // A server without our schema does not say which one it is yet.
         let twin = Some(&server.identity).filter(|identity| !identity.is_empty());
         if let Some(first) = twin.and_then(|identity| by_identity.insert(identity, node)) {
             found.push(TicketProblem::SameServer(first.clone(), node.clone()));
         }
+        let mapped = server.shards.and(&truth.mapped);
+        if !mapped.is_empty() {
+            found.push(TicketProblem::Mapped { shards: mapped, node: node.clone() });
+        }
+        for (first, shards) in &earlier {
+            let shards = shards.and(&server.shards);
+            if !shards.is_empty() {
+                let (first, second) = ((*first).clone(), node.clone());
+                found.push(TicketProblem::OpenTwice { shards, first, second });
+            }
+        }
+        earlier.push((node, &server.shards));
         match truth.known_servers.get(node) {
             Some(known) if known.identity != server.identity => {
                 found.push(TicketProblem::OtherServer(node.clone()));

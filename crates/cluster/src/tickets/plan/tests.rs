@@ -29,6 +29,7 @@ fn standing(servers: &[(&str, u64)]) -> TicketTruth {
             mark: Some("m".into()),
             migration: Some(3),
             tickets: [(ticket(), state)].into(),
+            shards: ShardSet::new(),
         };
         truth.servers.insert(name.clone(), server);
         let knows = KnownServer { identity: format!("id of {name}"), marks: vec!["m".into()] };
@@ -206,4 +207,22 @@ fn clones_strays_and_ceilings_without_a_change_are_found() {
     let mut truth = standing(&[("a", 7), ("b", 8)]);
     state(&mut truth, "a").ceiling = Some(100);
     assert!(matches!(problems(&truth)[0], TicketProblem::Ceiling { ceiling: 100, .. }));
+}
+
+#[test]
+fn a_shard_that_two_servers_make_ids_for_is_found() {
+    let set = |text: &str| -> ShardSet { text.parse().unwrap() };
+    let mut truth = standing(&[("a", 7), ("b", 8)]);
+    truth.mapped = set("0-63");
+    truth.servers.get_mut(&node("a")).unwrap().shards = set("100-104");
+    assert_eq!(problems(&truth), []);
+    truth.servers.get_mut(&node("b")).unwrap().shards = set("63,104");
+    let found: Vec<String> = problems(&truth).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        [
+            "shards 63 make ids on b, although the map has them on PostgreSQL nodes",
+            "shards 104 make ids on a and on b"
+        ]
+    );
 }
