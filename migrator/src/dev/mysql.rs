@@ -293,6 +293,12 @@ impl<'a> Server<'a> {
         if self.mysql.engine == MysqlEngine::Mysql {
             command.arg("--mysqlx=OFF");
         }
+        // A server that was killed leaves them, and MySQL would take any process
+        // that has its number by now for that server. The data has a lock of its own.
+        let socket = self.state.socket(&self.server);
+        for left in [socket.with_extension("sock.lock"), socket] {
+            let _ = std::fs::remove_file(left);
+        }
         let mut child = command.spawn().map_err(failed)?;
         let options = MySqlConnectOptions::new()
             .username(ROOT)

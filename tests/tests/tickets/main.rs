@@ -4,6 +4,7 @@
 mod backup;
 mod change;
 mod cut;
+mod flickr;
 mod load;
 mod mixed;
 mod refuse;

@@ -1,7 +1,9 @@
 //! Plans for tickets, from nothing to servers that have forgotten numbers.
 
 use super::*;
-use crate::tickets::{KnownServer, KnownTicket, MARGIN, SeenAt, TicketServer, TicketState};
+use crate::tickets::{
+    ChangeState, KnownServer, KnownTicket, MARGIN, SeenAt, TicketChange, TicketServer, TicketState,
+};
 
 const NOW: i64 = 1_000_000;
 
@@ -225,4 +227,36 @@ fn a_shard_that_two_servers_make_ids_for_is_found() {
             "shards 104 make ids on a and on b"
         ]
     );
+}
+
+#[test]
+fn a_server_that_stands_below_what_was_seen_is_raised_whatever_its_mark_says() {
+    let mut truth = standing(&[("a", 7_001), ("b", 8_000)]);
+    state(&mut truth, "a").last = 1_001;
+    assert!(matches!(problems(&truth)[..], [TicketProblem::Behind { .. }]));
+    let steps = plan_of(&declared(&["a", "b"]), &truth).steps;
+    assert!(matches!(steps[..], [TicketStep::Raise { from: 1_001, .. }]), "{steps:?}");
+}
+
+#[test]
+fn a_server_that_has_ended_and_one_that_is_about_to_begin_are_no_strays() {
+    let mut truth = standing(&[("a", 7), ("b", 8)]);
+    truth.known.get_mut(&ticket()).unwrap().servers.truncate(1);
+    state(&mut truth, "a").class = Class { server: 1, servers: 1 };
+    state(&mut truth, "b").ceiling = Some(9);
+    assert_eq!(problems(&truth), []);
+
+    state(&mut truth, "b").ceiling = None;
+    truth.changes.push(TicketChange {
+        id: 1,
+        ticket: ticket(),
+        before: vec![node("a")],
+        after: vec![node("a"), node("b")],
+        gone: Vec::new(),
+        floor: 100,
+        state: ChangeState::Limited,
+    });
+    assert_eq!(problems(&truth), [TicketProblem::Standing(ticket())]);
+    let steps = plan_of(&declared(&["a", "b"]), &truth).steps;
+    assert_eq!(steps, [TicketStep::Resume { ticket: ticket() }]);
 }
