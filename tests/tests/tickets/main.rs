@@ -15,14 +15,14 @@ mod setup;
 /// where `SHARDID_MYSQLD` names no server.
 macro_rules! on_both_engines {
     ($($name:ident,)*) => {
-        mod mariadb {
+        mod on_mariadb {
             $(#[test]
             fn $name() {
                 super::$name($crate::servers::Engine::Mariadb);
             })*
         }
 
-        mod mysql {
+        mod on_mysql {
             $(#[test]
             fn $name() {
                 if $crate::servers::has_mysql() {
