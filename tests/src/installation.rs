@@ -13,7 +13,6 @@ use rustix::process::geteuid;
 pub struct Installation {
     programs: PathBuf,
     major: u32,
-    user: Option<User>,
 }
 
 /// The user that servers run as when we are root, which PostgreSQL refuses.
@@ -50,11 +49,7 @@ impl Installation {
             .next()
             .and_then(|digits| digits.parse().ok())
             .unwrap_or_else(|| panic!("no version in {version:?} of {}", config.display()));
-        Self {
-            programs: ask(config, "--bindir").into(),
-            major,
-            user: geteuid().is_root().then(unprivileged_user),
-        }
+        Self { programs: ask(config, "--bindir").into(), major }
     }
 
     /// The major version: 15 for PostgreSQL 15.20.
@@ -75,34 +70,50 @@ impl Installation {
     }
 
     /// A command for a program of this installation, run as the servers' user.
-    ///
-    /// The variables are set after the user has changed: a library that is
-    /// preloaded before makes files that the new user may not open.
     pub(crate) fn as_server(&self, name: &str, variables: &[(&str, String)]) -> Command {
-        let Some(user) = &self.user else {
-            let mut command = self.client(name);
-            command.envs(variables.iter().map(|(key, value)| (key, value)));
-            command.current_dir("/");
-            return command;
-        };
-        let mut command = Command::new("setpriv");
+        as_server(&self.program(name), variables)
+    }
+
+    /// Gives a file or folder to the servers' user.
+    pub(crate) fn give(&self, path: &Path) {
+        give(path);
+    }
+}
+
+/// The user that servers run as, where we are root.
+fn user() -> Option<&'static User> {
+    static USER: OnceLock<Option<User>> = OnceLock::new();
+    USER.get_or_init(|| geteuid().is_root().then(unprivileged_user)).as_ref()
+}
+
+/// A command for a program, run as the servers' user.
+///
+/// The variables are set after the user has changed: a library that is
+/// preloaded before makes files that the new user may not open.
+pub(crate) fn as_server(program: &Path, variables: &[(&str, String)]) -> Command {
+    let mut command;
+    if let Some(user) = user() {
+        command = Command::new("setpriv");
         command
             .arg(format!("--reuid={}", user.uid))
             .arg(format!("--regid={}", user.gid))
             .args(["--clear-groups", "env"])
             .args(variables.iter().map(|(key, value)| format!("{key}={value}")))
-            .arg(self.program(name))
-            .current_dir("/");
-        clean(&mut command);
-        command
+            .arg(program);
+    } else {
+        command = Command::new(program);
+        command.envs(variables.iter().map(|(key, value)| (key, value)));
     }
+    command.current_dir("/");
+    clean(&mut command);
+    command
+}
 
-    /// Gives a file or folder to the servers' user.
-    pub(crate) fn give(&self, path: &Path) {
-        if let Some(user) = &self.user {
-            chown(path, Some(user.uid), Some(user.gid))
-                .unwrap_or_else(|error| panic!("cannot give away {}: {error}", path.display()));
-        }
+/// Gives a file or folder to the servers' user.
+pub(crate) fn give(path: &Path) {
+    if let Some(user) = user() {
+        chown(path, Some(user.uid), Some(user.gid))
+            .unwrap_or_else(|error| panic!("cannot give away {}: {error}", path.display()));
     }
 }
 

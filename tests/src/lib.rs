@@ -16,6 +16,7 @@ mod database;
 pub mod docs;
 pub mod estate;
 mod installation;
+pub mod my;
 mod processes;
 pub mod program;
 mod random;
@@ -38,6 +39,8 @@ pub use start::Builder;
 pub use unique::{Duplicate, assert_rising, assert_unique, find_duplicate};
 pub use wait::wait_until;
 
+/// The `mysql` crate, for tests that name its types.
+pub use mysql;
 /// The `postgres` crate, as used by the harness, for tests that name its types.
 pub use postgres;
 /// The `rand` crate, for tests that draw from [`rng`].

@@ -193,7 +193,7 @@ pub(crate) fn run(command: &mut Command) -> Output {
 }
 
 /// Finds a free port, below those that the kernel gives to connections.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let mut rng = rand::rng();
     loop {
         let port = rng.random_range(20_000..32_000);

@@ -8,7 +8,7 @@ type Files<const N: usize> = [(&'static str, &'static str); N];
 pub(super) const CATALOG: Files<1> = [("V1__ticket", sql!("catalog/V1__ticket.sql"))];
 
 /// Those for all engines.
-pub(super) const COMMON: Files<18> = [
+pub(super) const COMMON: Files<17> = [
     ("V1__server", sql!("common/V1__server.sql")),
     ("V2__ticket", sql!("common/V2__ticket.sql")),
     ("V3__create_ticket", sql!("common/V3__create_ticket.sql")),
@@ -22,11 +22,10 @@ pub(super) const COMMON: Files<18> = [
     ("V11__id_text", sql!("common/V11__id_text.sql")),
     ("V12__shard", sql!("common/V12__shard.sql")),
     ("V13__position", sql!("common/V13__position.sql")),
-    ("V14__take_positions", sql!("common/V14__take_positions.sql")),
-    ("V15__next_id", sql!("common/V15__next_id.sql")),
-    ("V16__segment", sql!("common/V16__segment.sql")),
-    ("V17__next_segment", sql!("common/V17__next_segment.sql")),
-    ("V18__id_trigger", sql!("common/V18__id_trigger.sql")),
+    ("V14__next_id", sql!("common/V14__next_id.sql")),
+    ("V15__segment", sql!("common/V15__segment.sql")),
+    ("V16__next_segment", sql!("common/V16__next_segment.sql")),
+    ("V17__id_trigger", sql!("common/V17__id_trigger.sql")),
 ];
 
 /// Those for MariaDB alone.

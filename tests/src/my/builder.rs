@@ -1,0 +1,134 @@
+//! Making a server: its folder, its options, its port.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::{Engine, Server, install};
+use crate::installation::{as_server, give};
+use crate::start::{free_port, run};
+use crate::{Clock, run_folder};
+
+/// How a server is to be made; `Server::builder(engine)` gives one.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    engine: Engine,
+    name: String,
+    options: Vec<String>,
+    clock: Clock,
+    zone: Option<String>,
+    install: bool,
+}
+
+impl Builder {
+    pub(crate) fn new(engine: Engine) -> Self {
+        Self {
+            engine,
+            name: engine.name().to_lowercase(),
+            options: Vec::new(),
+            clock: Clock::Real,
+            zone: None,
+            install: true,
+        }
+    }
+
+    /// Names the server in messages.
+    #[must_use]
+    pub fn name(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
+    /// Adds an option, such as `--server-id=2`.
+    #[must_use]
+    pub fn option(mut self, option: &str) -> Self {
+        self.options.push(option.to_owned());
+        self
+    }
+
+    /// Chooses the clock; the machine's by default.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Chooses the system's time zone, as `TZ` names it; UTC by default.
+    #[must_use]
+    pub fn zone(mut self, zone: &str) -> Self {
+        self.zone = Some(zone.to_owned());
+        self
+    }
+
+    /// Leaves the server without a schema `shardid`.
+    #[must_use]
+    pub fn bare(mut self) -> Self {
+        self.install = false;
+        self
+    }
+
+    /// Makes a server with an identity of its own and starts it.
+    ///
+    /// # Panics
+    ///
+    /// With the server's log where it does not start.
+    pub fn start(self) -> Server {
+        let folder = run_folder::numbered();
+        give(&folder);
+        let data = folder.join("data");
+        run(as_server("cp".as_ref(), &[])
+            .arg("-a")
+            .arg(template(self.engine, self.install))
+            .arg(&data));
+        // Two servers with one identity would not be two servers.
+        let _ = std::fs::remove_file(data.join("auto.cnf"));
+        let mut attempts = 5;
+        loop {
+            let server = Server::new(
+                self.engine,
+                &self.name,
+                &folder,
+                free_port(),
+                self.options.clone(),
+                self.clock,
+                self.zone.clone(),
+            );
+            match server.try_start() {
+                Ok(()) => {
+                    if self.install {
+                        server.query("UPDATE shardid.server SET instance = uuid()");
+                    }
+                    return server;
+                }
+                // Somebody may take the port between our look and the server's start.
+                Err(log) if attempts > 1 && log.contains("Address already in use") => {
+                    attempts -= 1;
+                    server.forget();
+                }
+                Err(log) => panic!("{} does not start:\n{log}", self.name),
+            }
+        }
+    }
+}
+
+/// A data folder to copy, made once for each engine: making one takes seconds.
+fn template(engine: Engine, installed: bool) -> PathBuf {
+    type Made = Mutex<HashMap<(Engine, bool), PathBuf>>;
+    static MADE: OnceLock<Made> = OnceLock::new();
+    let mut made = MADE.get_or_init(Made::default).lock().unwrap_or_else(PoisonError::into_inner);
+    made.entry((engine, installed))
+        .or_insert_with(|| {
+            let folder = run_folder::numbered();
+            give(&folder);
+            let data = folder.join("template");
+            engine.make_data(&data);
+            if installed {
+                let server = Server::over(engine, "the template", &folder, &data);
+                install::install(&server);
+                server.stop();
+                server.forget();
+            }
+            data
+        })
+        .clone()
+}

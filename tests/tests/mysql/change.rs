@@ -1,0 +1,179 @@
+//! Changing a ticket while it is in use: ceilings, other classes, floors.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+use shardid_tests::my::{Engine, Server, expect_refused, query, shared, try_query};
+use shardid_tests::mysql::Conn;
+use shardid_tests::{assert_unique, on_both_engines};
+
+on_both_engines!(
+    a_ceiling_stops_below_itself,
+    another_class_goes_on_above_the_floor,
+    changes_may_be_made_again,
+    raising_never_goes_back,
+    a_class_that_changes_under_load_repeats_nothing,
+    flickrs_table_that_changes_under_load_repeats_nothing,
+);
+
+fn next(client: &mut Conn, name: &str) -> u64 {
+    query(client, &format!("SELECT shardid.next_ticket('{name}')"))[0]
+}
+
+fn a_ceiling_stops_below_itself(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    query::<u64>(
+        client,
+        "CALL shardid.create_ticket('c1', 1, 2); CALL shardid.limit_ticket('c1', 5)",
+    );
+    assert_eq!((next(client, "c1"), next(client, "c1")), (1, 3));
+    let words = expect_refused(client, "SELECT shardid.next_ticket('c1')", "55000");
+    assert!(words.contains("shardid tickets resume"), "{words}");
+    expect_refused(client, "SELECT shardid.next_tickets('c1', 2)", "55000");
+    let words = expect_refused(client, "CALL shardid.limit_ticket('c1', 3)", "55000");
+    assert!(words.contains("last_ticket of c1 is 3"), "{words}");
+    query::<u64>(client, "CALL shardid.limit_ticket('c1', 6)");
+    assert_eq!(next(client, "c1"), 5);
+    query::<u64>(client, "CALL shardid.limit_ticket('c1', NULL)");
+    assert_eq!(next(client, "c1"), 7);
+}
+
+fn another_class_goes_on_above_the_floor(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    query::<u64>(client, "CALL shardid.create_ticket('c2', 1, 2)");
+    assert_eq!(next(client, "c2"), 1);
+    query::<u64>(client, "CALL shardid.limit_ticket('c2', 100)");
+    expect_refused(client, "CALL shardid.restep_ticket('c2', 2, 3, 0)", "55000");
+    query::<u64>(client, "CALL shardid.restep_ticket('c2', 2, 3, 100)");
+    let view = "SELECT name, server, servers, last_ticket, ceiling, `floor` FROM shardid.tickets WHERE name = 'c2'";
+    type Row = (String, u32, u32, Option<u64>, Option<u64>, u64);
+    assert_eq!(query::<Row>(client, view), [("c2".into(), 2, 3, None, None, 100)]);
+    assert_eq!((next(client, "c2"), next(client, "c2")), (101, 104));
+    assert_eq!(query::<Row>(client, view), [("c2".into(), 2, 3, Some(104), None, 100)]);
+    expect_refused(client, "CALL shardid.restep_ticket('c2', 4, 3, 200)", "22023");
+    expect_refused(client, "CALL shardid.restep_ticket('c2', 1, 3, NULL)", "22003");
+}
+
+fn changes_may_be_made_again(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    query::<u64>(
+        client,
+        "CALL shardid.create_ticket('c3', 1, 2); CALL shardid.limit_ticket('c3', 50)",
+    );
+    query::<u64>(
+        client,
+        "CALL shardid.limit_ticket('c3', 50); CALL shardid.restep_ticket('c3', 1, 3, 50)",
+    );
+    assert_eq!(next(client, "c3"), 52);
+    // Once more, though numbers were handed out: and a ceiling set since then stays.
+    query::<u64>(
+        client,
+        "CALL shardid.limit_ticket('c3', 55); CALL shardid.restep_ticket('c3', 1, 3, 50)",
+    );
+    expect_refused(client, "SELECT shardid.next_ticket('c3')", "55000");
+    query::<u64>(
+        client,
+        "CALL shardid.limit_ticket('c3', NULL); CALL shardid.raise_ticket('c3', 60)",
+    );
+    query::<u64>(client, "CALL shardid.restep_ticket('c3', 1, 3, 50)");
+    assert_eq!(next(client, "c3"), 61);
+}
+
+fn raising_never_goes_back(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    query::<u64>(
+        client,
+        "CALL shardid.create_ticket('c4', 1, 10); CALL shardid.raise_ticket('c4', 100)",
+    );
+    assert_eq!(next(client, "c4"), 101);
+    query::<u64>(client, "CALL shardid.raise_ticket('c4', 5)");
+    assert_eq!(next(client, "c4"), 111);
+    expect_refused(client, "CALL shardid.raise_ticket('c4', 9223372036854775808)", "22003");
+}
+
+fn a_class_that_changes_under_load_repeats_nothing(engine: Engine) {
+    under_load(
+        engine,
+        "photos",
+        "CALL shardid.create_ticket('photos', 1, 2)",
+        "SELECT shardid.next_ticket('photos')",
+    );
+}
+
+fn flickrs_table_that_changes_under_load_repeats_nothing(engine: Engine) {
+    under_load(
+        engine,
+        "Tickets64",
+        "CREATE DATABASE flickr; CALL shardid.create_flickr_tables('flickr', 1, 2)",
+        "REPLACE INTO flickr.Tickets64 (stub) VALUES ('a'); SELECT LAST_INSERT_ID()",
+    );
+}
+
+/// Eight clients, while the class goes 1 of 2, 1 of 3, 4 of 5, 2 of 2, each time
+/// by ceiling, floor and new class. Every number has to be of a class that was
+/// current, above its floor and below its ceiling, and none may come twice.
+fn under_load(engine: Engine, ticket: &str, create: &str, take: &str) {
+    let server = Server::builder(engine).start();
+    server.query(create);
+    let done = AtomicBool::new(false);
+    let mut classes = vec![(1, 2, 0)];
+    let got: Vec<(usize, Vec<i64>)> = scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|session| {
+                let (server, done) = (&server, &done);
+                scope.spawn(move || {
+                    let (mut client, mut got) = (server.connect(), Vec::new());
+                    while !done.load(Ordering::Relaxed) {
+                        match try_query::<i64>(&mut client, take) {
+                            Ok(numbers) => got.extend(numbers),
+                            Err(refused) => {
+                                assert_eq!(refused.sqlstate, "55000", "{refused:?}");
+                                assert!(refused.message.contains("is being moved"), "{refused:?}");
+                                sleep(Duration::from_millis(1));
+                            }
+                        }
+                    }
+                    (session, got)
+                })
+            })
+            .collect();
+        let admin = &mut server.connect();
+        for (number, servers) in [(1, 3), (4, 5), (2, 2)] {
+            sleep(Duration::from_millis(300));
+            let last: Vec<i64> = query(
+                admin,
+                &format!("SELECT last_ticket FROM shardid.ticket WHERE name = '{ticket}'"),
+            );
+            let floor = last[0] + 200;
+            query::<u64>(admin, &format!("CALL shardid.limit_ticket('{ticket}', {})", floor + 1));
+            sleep(Duration::from_millis(30));
+            query::<u64>(
+                admin,
+                &format!("CALL shardid.restep_ticket('{ticket}', {number}, {servers}, {floor})"),
+            );
+            classes.push((number, servers, floor));
+            sleep(Duration::from_millis(50));
+            query::<u64>(
+                admin,
+                &format!("CALL shardid.raise_ticket('{ticket}', {})", floor + 1000),
+            );
+        }
+        sleep(Duration::from_millis(300));
+        done.store(true, Ordering::Relaxed);
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("only ceilings are refused"))
+            .collect()
+    });
+    assert!(assert_unique(&got) > 500);
+    for number in got.iter().flat_map(|(_, numbers)| numbers) {
+        let (class, servers, _) =
+            classes.iter().rev().find(|(_, _, floor)| number > floor).expect("all are above 0");
+        assert_eq!(
+            number % servers,
+            class % servers,
+            "{number} is not {class} of {servers}: {classes:?}"
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! A server that is killed, with its clock set back while it is down.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+use shardid_tests::my::{Engine, Server, query, try_query};
+use shardid_tests::{Clock, assert_unique, on_both_engines};
+
+use crate::harness::{ids, new_shard};
+
+on_both_engines!(
+    a_server_that_is_killed_under_load_repeats_nothing,
+    a_server_that_is_killed_with_its_clock_set_back_repeats_nothing,
+    a_kill_right_after_a_rollback_repeats_nothing,
+);
+
+fn a_server_that_is_killed_under_load_repeats_nothing(engine: Engine) {
+    kill_under_load(engine, Clock::Real, &[0.0, 0.0, 0.0]);
+}
+
+fn a_server_that_is_killed_with_its_clock_set_back_repeats_nothing(engine: Engine) {
+    kill_under_load(engine, Clock::AtStart, &[-2.0, -4.0, -6.0, -8.0]);
+}
+
+/// Eight clients of one shard; the server is killed once for each offset, and the
+/// clock is there when it comes back.
+fn kill_under_load(engine: Engine, clock: Clock, offsets: &[f64]) {
+    let server = Server::builder(engine).clock(clock).start();
+    let shard = new_shard(&server, "instagram");
+    let done = AtomicBool::new(false);
+    let got: Vec<(usize, Vec<i64>)> = scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|session| {
+                let (server, done) = (&server, &done);
+                scope.spawn(move || {
+                    let sql = format!("SELECT shardid.next_id({shard})");
+                    let mut got = Vec::new();
+                    while !done.load(Ordering::Relaxed) {
+                        let Ok(mut client) = server.try_connect() else {
+                            sleep(Duration::from_millis(2));
+                            continue;
+                        };
+                        while !done.load(Ordering::Relaxed) {
+                            match try_query::<i64>(&mut client, &sql) {
+                                Ok(id) => got.extend(id),
+                                Err(refused) => {
+                                    assert!(
+                                        refused.sqlstate.is_empty()
+                                            || refused.sqlstate.starts_with("08"),
+                                        "{refused:?}"
+                                    );
+                                    break;
+                                }
+                            }
+                        }
+                    }
+                    (session, got)
+                })
+            })
+            .collect();
+        for offset in offsets {
+            sleep(Duration::from_millis(if clock == Clock::Real { 300 } else { 800 }));
+            server.kill9();
+            if clock != Clock::Real {
+                server.set_clock(*offset);
+            }
+            server.start();
+        }
+        sleep(Duration::from_millis(300));
+        done.store(true, Ordering::Relaxed);
+        threads.into_iter().map(|thread| thread.join().expect("no client has an error")).collect()
+    });
+    let all = assert_unique(&got);
+    // MySQL is slow with a clock of ours.
+    let enough = if clock == Clock::Real { 1000 } else { 50 };
+    assert!(all > enough, "only {all} ids");
+}
+
+fn a_kill_right_after_a_rollback_repeats_nothing(engine: Engine) {
+    // The block that the rolled-back transaction took is still handed out from.
+    let server = Server::builder(engine).clock(Clock::AtStart).start();
+    let shard = new_shard(&server, "instagram");
+    let mut all = Vec::new();
+    for round in 0..5 {
+        let client = &mut server.connect();
+        query::<u64>(client, "START TRANSACTION");
+        all.extend(ids(client, shard, 300));
+        query::<u64>(client, "ROLLBACK");
+        all.extend(ids(client, shard, 20));
+        server.kill9();
+        server.set_clock(-1.5 * f64::from(round + 1));
+        server.start();
+    }
+    assert_eq!(assert_unique(&[("all", all)]), 1600);
+}

@@ -1,0 +1,166 @@
+//! Flickr's tables and their very statements.
+
+use shardid_tests::my::{Engine, Server, expect_refused, query, shared, try_query};
+use shardid_tests::mysql::Conn;
+use shardid_tests::{assert_unique, on_both_engines};
+
+use crate::harness::at_once;
+
+on_both_engines!(
+    two_servers_give_odd_and_even_numbers_also_after_a_restart,
+    three_servers_give_every_third_number,
+    sixteen_clients_deadlock_never,
+    the_end_of_tickets32_is_an_error,
+    a_session_keeps_its_own_step,
+    a_counter_that_was_set_back_is_refused_and_mended,
+    a_rolled_back_number_does_not_come_again,
+    numbers_of_other_classes_are_refused,
+);
+
+/// The literal statements.
+fn replace(client: &mut Conn, table: &str) -> i64 {
+    query(client, &format!("REPLACE INTO {table} (stub) VALUES ('a'); SELECT LAST_INSERT_ID()"))[0]
+}
+
+fn start(engine: Engine, number: u32, of: u32) -> Server {
+    let server = Server::builder(engine).option(&format!("--server-id={number}")).start();
+    server.query(&format!(
+        "CREATE DATABASE flickr; CALL shardid.create_flickr_tables('flickr', {number}, {of})"
+    ));
+    server
+}
+
+fn numbers(server: &Server, table: &str, count: usize) -> Vec<i64> {
+    let client = &mut server.connect();
+    query::<u64>(client, "USE flickr");
+    (0..count).map(|_| replace(client, table)).collect()
+}
+
+fn two_servers_give_odd_and_even_numbers_also_after_a_restart(engine: Engine) {
+    for (number, first) in [(1, [1, 3, 5]), (2, [2, 4, 6])] {
+        let server = start(engine, number, 2);
+        let mut last = Vec::new();
+        for table in ["Tickets64", "Tickets32"] {
+            assert_eq!(numbers(&server, table, 3), first, "{table}");
+            last.push(first[2]);
+        }
+        for kill in [false, true] {
+            if kill {
+                server.kill9();
+                server.start();
+            } else {
+                server.restart();
+            }
+            for (table, last) in ["Tickets64", "Tickets32"].into_iter().zip(&mut last) {
+                // MariaDB may skip a number here: what counts is the class, and that it rises.
+                for id in numbers(&server, table, 3) {
+                    assert!(id > *last && id <= *last + 4, "{table}: {id} after {last}");
+                    assert_eq!(id % 2, i64::from(number % 2), "{table}");
+                    *last = id;
+                }
+            }
+        }
+    }
+}
+
+fn three_servers_give_every_third_number(engine: Engine) {
+    for (number, expected) in [(1, [1, 4, 7]), (2, [2, 5, 8]), (3, [3, 6, 9])] {
+        assert_eq!(numbers(&start(engine, number, 3), "Tickets64", 3), expected);
+    }
+}
+
+fn sixteen_clients_deadlock_never(engine: Engine) {
+    let server = start(engine, 2, 2);
+    let got = at_once(&server, 16, |session, client| {
+        query::<u64>(client, "USE flickr");
+        let table = if session % 2 == 0 { "Tickets64" } else { "Tickets32" };
+        (0..100).map(|_| replace(client, table)).collect()
+    });
+    for table in 0..2 {
+        let of_table: Vec<_> =
+            got.iter().filter(|(session, _)| session % 2 == table).cloned().collect();
+        assert_eq!(assert_unique(&of_table), 800);
+        assert!(of_table.iter().flat_map(|(_, all)| all).all(|number| number % 2 == 0));
+    }
+}
+
+fn the_end_of_tickets32_is_an_error(engine: Engine) {
+    let server = start(engine, 1, 1);
+    server.query("CALL shardid.raise_ticket('Tickets32', 4294967290)");
+    let client = &mut server.connect();
+    query::<u64>(client, "USE flickr");
+    // MySQL leaves out one or two of the last numbers that MariaDB hands out.
+    let mut last = 4_294_967_290;
+    while let Ok(ids) = try_query::<i64>(
+        client,
+        "REPLACE INTO Tickets32 (stub) VALUES ('a'); SELECT LAST_INSERT_ID()",
+    ) {
+        assert!(ids[0] > last && ids[0] < 4_294_967_295, "{} after {last}", ids[0]);
+        last = ids[0];
+    }
+    assert!(last >= 4_294_967_292, "the last one is {last}");
+    for _ in 0..3 {
+        expect_refused(client, "REPLACE INTO Tickets32 (stub) VALUES ('a')", "22003");
+    }
+    assert_eq!(query::<i64>(client, "SELECT id FROM Tickets32"), [last]);
+    // Its sibling has room: the same number there is no end.
+    query::<u64>(client, "CALL shardid.raise_ticket('Tickets64', 4294967294)");
+    assert_eq!(replace(client, "Tickets64"), 4_294_967_295);
+}
+
+fn a_session_keeps_its_own_step(engine: Engine) {
+    let server = start(engine, 2, 3);
+    let client = &mut server.connect();
+    query::<u64>(client, "USE flickr; SET auto_increment_increment = 7, auto_increment_offset = 5");
+    assert_eq!(replace(client, "Tickets64"), 2);
+    assert_eq!(replace(client, "Tickets64"), 5);
+    query::<u64>(
+        client,
+        "CREATE TABLE own (id INT AUTO_INCREMENT PRIMARY KEY, n INT); INSERT INTO own (n) VALUES (1), (2)",
+    );
+    assert_eq!(query::<i64>(client, "SELECT id FROM own ORDER BY id"), [5, 12]);
+    // A statement that fails half-way leaves the step; the next one puts it back.
+    expect_refused(client, "INSERT INTO Tickets64 (stub) VALUES ('a')", "23000");
+    replace(client, "Tickets64");
+    query::<u64>(client, "INSERT INTO own (n) VALUES (3)");
+    assert_eq!(query::<i64>(client, "SELECT max(id) FROM own"), [19]);
+}
+
+fn a_counter_that_was_set_back_is_refused_and_mended(engine: Engine) {
+    let server = start(engine, 1, 2);
+    assert_eq!(numbers(&server, "Tickets64", 3), [1, 3, 5]);
+    server.query("TRUNCATE TABLE shardid.Tickets64");
+    let client = &mut server.connect();
+    query::<u64>(client, "USE flickr");
+    let words = expect_refused(client, "REPLACE INTO Tickets64 (stub) VALUES ('a')", "55000");
+    assert!(words.contains("CALL shardid.raise_ticket('Tickets64', 5)"), "{words}");
+    query::<u64>(client, "CALL shardid.raise_ticket('Tickets64', 5)");
+    assert_eq!(replace(client, "Tickets64"), 7);
+}
+
+fn a_rolled_back_number_does_not_come_again(engine: Engine) {
+    let server = start(engine, 1, 2);
+    let client = &mut server.connect();
+    query::<u64>(client, "USE flickr; START TRANSACTION");
+    assert_eq!(replace(client, "Tickets64"), 1);
+    query::<u64>(client, "ROLLBACK");
+    assert_eq!(replace(client, "Tickets64"), 3);
+}
+
+fn numbers_of_other_classes_are_refused(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    expect_refused(client, "REPLACE INTO shardid.Tickets64 (stub) VALUES ('a')", "42704");
+    query::<u64>(
+        client,
+        "CREATE DATABASE foreign_numbers; CALL shardid.create_flickr_tables('foreign_numbers', 2, 2)",
+    );
+    query::<u64>(
+        client,
+        "CALL shardid.create_flickr_tables('foreign_numbers', 2, 2); USE foreign_numbers",
+    );
+    expect_refused(client, "CALL shardid.create_flickr_tables('foreign_numbers', 1, 2)", "42710");
+    expect_refused(client, "INSERT INTO Tickets64 (id, stub) VALUES (7, 'b')", "55000");
+    expect_refused(client, "SELECT shardid.next_ticket('Tickets64')", "55000");
+    query::<u64>(client, "INSERT INTO Tickets64 (id, stub) VALUES (8, 'b')");
+    assert_eq!(replace(client, "Tickets64"), 10);
+}

@@ -1,0 +1,17 @@
+//! Tests of the SQL for MariaDB and MySQL, against real servers.
+//!
+//! Each test has two names, `on_mariadb::NAME` and `on_mysql::NAME`.
+
+mod change;
+mod clock;
+mod crash;
+mod defaults;
+mod dump;
+mod flickr;
+mod harness;
+mod ids;
+mod rights;
+mod segments;
+mod tickets;
+mod vectors;
+mod waiting;

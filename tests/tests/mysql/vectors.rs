@@ -1,0 +1,90 @@
+//! The same integers as on PostgreSQL, and the limits of the decoders.
+
+use std::path::Path;
+
+use shardid_tests::my::{Engine, expect_refused, query, shared};
+use shardid_tests::on_both_engines;
+
+on_both_engines!(
+    the_vectors_are_those_of_postgresql,
+    searches_by_time_use_the_primary_key,
+    what_is_not_an_id_is_refused,
+);
+
+fn the_vectors_are_those_of_postgresql(engine: Engine) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors.csv");
+    let client = &mut shared(engine).connect();
+    let mut seen = 0;
+    for line in csv_lines(&file) {
+        let [layout, time, shard, slot, id, text, ..] = &line[..] else { panic!("{line:?}") };
+        let instant = time.trim_end_matches('Z').replace('T', " ");
+        let sql = format!(
+            "SELECT CAST(shardid.id_time_in({id}, '{layout}') AS CHAR), shardid.id_shard_in({id}, '{layout}'),
+                    shardid.id_slot_in({id}, '{layout}'), shardid.id_text({id}), shardid.id_from_text(lower('{text}')),
+                    shardid.id_at_in('{instant}', '{layout}') = {id} - {id} % (SELECT shards * slots FROM shardid.layouts WHERE name = '{layout}')"
+        );
+        let got: (String, String, String, String, String, bool) =
+            query(client, &sql).pop().expect("a row");
+        let want = (instant, shard.clone(), slot.clone(), text.clone(), id.clone(), true);
+        assert_eq!(got, want, "{line:?}");
+        if layout == "instagram" {
+            let sql = format!(
+                "SELECT CAST(shardid.id_time({id}) AS CHAR), shardid.id_shard({id}), shardid.id_slot({id}), shardid.id_parts({id}) = shardid.id_parts_in({id}, 'instagram')"
+            );
+            let got: (String, String, String, bool) = query(client, &sql).pop().expect("a row");
+            assert_eq!(got, (want.0, want.1, want.2, true));
+        }
+        seen += 1;
+    }
+    assert!(seen > 80, "{seen} vectors");
+}
+
+fn csv_lines(file: &Path) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(file).expect("the vectors are there");
+    text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+fn searches_by_time_use_the_primary_key(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    query::<u64>(
+        client,
+        "CREATE DATABASE by_time; USE by_time; CREATE TABLE t (id BIGINT PRIMARY KEY, n INT)",
+    );
+    query::<u64>(
+        client,
+        "INSERT INTO t WITH RECURSIVE g AS (SELECT 0 AS n UNION ALL SELECT n + 1 FROM g WHERE n < 999)
+         SELECT shardid.id_at('2026-06-01' + INTERVAL n DAY), n FROM g",
+    );
+    // By way of a variable: MySQL searches no index for what a stored function gives.
+    query::<u64>(client, "SET @since = shardid.id_at('2028-12-01')");
+    let sql = "SELECT count(*) FROM t WHERE id >= @since";
+    assert_eq!(query::<u64>(client, sql), [86]);
+    query::<shardid_tests::mysql::Row>(client, "ANALYZE TABLE t");
+    let format = if engine == Engine::MySql { "FORMAT=TRADITIONAL " } else { "" };
+    let plan = query::<shardid_tests::mysql::Row>(client, &format!("EXPLAIN {format}{sql}"));
+    let kind: String = plan[0].get("type").unwrap_or_else(|| format!("{plan:?}"));
+    assert_eq!(kind, "range");
+}
+
+fn what_is_not_an_id_is_refused(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    expect_refused(client, "SELECT shardid.id_time(-1)", "22003");
+    expect_refused(client, "SELECT shardid.id_shard_in(9007199254740992, 'js53')", "22003");
+    expect_refused(client, "SELECT shardid.id_slot_in(1, 'absent')", "42704");
+    expect_refused(client, "SELECT shardid.id_at('2060-11-03 19:53:47.776')", "22003");
+    assert_eq!(
+        query::<i64>(client, "SELECT shardid.id_at('2060-11-03 19:53:47.775999')"),
+        [9_223_372_036_846_387_200]
+    );
+    assert_eq!(query::<i64>(client, "SELECT shardid.id_at('2025-12-31 23:59:59')"), [0]);
+    expect_refused(client, "SELECT shardid.id_text(-1)", "22003");
+    for text in ["8000000000000", "000000000000", "000000000000U", ""] {
+        expect_refused(client, &format!("SELECT shardid.id_from_text('{text}')"), "22P02");
+    }
+    let nothing = "SELECT shardid.id_time(NULL), shardid.id_at(NULL), shardid.id_text(NULL), shardid.id_from_text(NULL)";
+    type Nothing = Option<String>;
+    assert_eq!(
+        query::<(Nothing, Nothing, Nothing, Nothing)>(client, nothing),
+        [(None, None, None, None)]
+    );
+}
