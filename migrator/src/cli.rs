@@ -495,6 +495,13 @@ pub(crate) struct MoveOptions {
     #[arg(long, value_name = "HOW", default_value = "cheap")]
     pub(crate) verify: Verify,
 
+    /// Longest time a copy, or what follows it, may stand still; past it the move stops
+    ///
+    /// Such as where the servers do not reach each other any more. The move is
+    /// then standing.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) stall_seconds_max: u32,
+
     /// Hold copies and switches back while somebody is further behind than this
     ///
     /// Looks at the standbys of the target and at old copies that follow it, and

@@ -24,6 +24,7 @@ impl From<MoveOptions> for Options {
         Self {
             fence_max: Duration::from_secs(options.fence_seconds_max.into()),
             verify: options.verify,
+            stall_max: Duration::from_secs(options.stall_seconds_max.into()),
             lag_max_bytes: options.lag_mb_max.map(|mb| i64::from(mb) * 1_000_000),
         }
     }
@@ -215,6 +216,9 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
     }
     print(&view::table(&moves, &log))?;
     view::what_to_do(&moves);
+    for reader in moving::readers(&file, &moves).await {
+        view::unread(&reader);
+    }
     Ok(())
 }
 
@@ -257,7 +261,10 @@ pub(super) async fn abort(file: Option<&Path>, args: &Standing) -> Result<(), Fa
     // First what writers wait for: the target may be down for long.
     let mut entrance =
         Entrance::enter(&file, args.id).await.map_err(|failure| stands(failure, args.id, state))?;
-    entrance.give_up(next).await.map_err(|failure| stands(failure, args.id, state))?;
+    let nodes = moving::nodes_of(&file, &record);
+    moving::watched(&file, nodes, entrance.give_up(next))
+        .await
+        .map_err(|failure| stands(failure, args.id, state))?;
     let mut road = entrance.road(&file, args.options.into()).await.map_err(|failure| {
         stands(failure, args.id, MoveState::Aborting).detail(format!(
             "writers go on at {}; `shardid resume {}` removes the rest once all servers are up",

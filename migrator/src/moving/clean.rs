@@ -5,7 +5,7 @@ use shardid_cluster::{MoveKind, MoveState};
 use super::journal::{Journal, Leftover, Move};
 use super::road::Road;
 use super::server::{Batch, Server};
-use super::{fence, stream};
+use super::{fence, nodes_of, stream, watched};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::sql;
@@ -84,6 +84,15 @@ pub(crate) async fn retire(file: &ClusterFile, id: i64) -> Result<Move, Failure>
     if record.retired_us.is_some() {
         return Ok(record);
     }
+    watched(file, nodes_of(file, &record), drop_old_copy(file, journal, record)).await
+}
+
+async fn drop_old_copy(
+    file: &ClusterFile,
+    mut journal: Journal,
+    record: Move,
+) -> Result<Move, Failure> {
+    let id = record.id;
     let moves = journal.list(0).await?;
     if let Some(going) = moves.iter().find(|m| m.rollback_of == Some(id) && !m.state.is_over()) {
         return Err(Failure::new(format!(

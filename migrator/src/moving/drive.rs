@@ -9,18 +9,26 @@ use super::road::Road;
 use super::server::Server;
 use super::{
     carry, checks, clean, compare, fence, following, schema, sequences, stop, stream, throttle,
+    watch,
 };
 use crate::failure::Failure;
 
 /// How often a fence is tried before the move is left standing.
 const FENCES_MAX: u32 = 20;
 
+/// How long it is tried to lower a fence when something went wrong behind it.
+const GIVE_UP_MAX: Duration = Duration::from_secs(30);
+
 /// Drives a move until it is over; what stands is said in the failure.
 pub(crate) async fn drive(road: &mut Road<'_>) -> Result<MoveState, Failure> {
-    let outcome = run(road).await;
+    let outcome = match road.sessions().await {
+        Ok(sessions) => watch::over(road.file, sessions, run(road)).await,
+        Err(failure) => Err(failure),
+    };
     if outcome.is_err() && road.record.state == MoveState::Fenced {
-        // Writers must not wait for somebody to come and look.
-        let _ = give_up_fence(road).await;
+        // Writers must not wait for somebody to come and look. Perhaps the way
+        // there is lost as well.
+        let _ = tokio::time::timeout(GIVE_UP_MAX, give_up_fence(road)).await;
     }
     outcome.map_err(|failure| {
         let (id, state) = (road.record.id, road.record.state);

@@ -47,6 +47,7 @@ pub(super) async fn await_copy(road: &mut Road<'_>) -> Result<(), Failure> {
     let mut copy = Copy::of(road).await?;
     let (mut looked, mut asked) = (Instant::now(), Instant::now());
     let mut errors = Errors::default();
+    let mut stall = Stall::default();
     loop {
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
         let now: Copying = road.target.row(query).await?.ok_or_else(|| gone(road, &name))?;
@@ -55,6 +56,7 @@ pub(super) async fn await_copy(road: &mut Road<'_>) -> Result<(), Failure> {
             return Ok(());
         }
         errors.check(road, now.errors)?;
+        stall.see(road, (now.copied, copy.arrived.clone()))?;
         check_stop()?;
         if asked.elapsed() >= ASK_EVERY {
             asked = Instant::now();
@@ -165,6 +167,41 @@ impl Errors {
     }
 }
 
+/// Since when something has not changed.
+struct Stall<T>(Option<(T, Instant)>);
+
+impl<T> Default for Stall<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T: PartialEq> Stall<T> {
+    /// Notes how far something is, and fails where that has long been the same.
+    fn see(&mut self, road: &Road<'_>, far: T) -> Result<(), Failure> {
+        match &self.0 {
+            Some((before, since)) if *before == far => {
+                if since.elapsed() < road.options.stall_max {
+                    return Ok(());
+                }
+                let (source, target) = (&road.source.node, &road.target.node);
+                Err(Failure::new(format!(
+                    "nothing has come from {source} to {target} for {} s",
+                    road.options.stall_max.as_secs()
+                ))
+                .hint(format!(
+                    "does {target} still reach {source}, and does nobody lock the new copy? see pg_stat_subscription and the server's log on {target}; then `shardid resume {0}` or `shardid abort {0}`",
+                    road.record.id
+                )))
+            }
+            _ => {
+                self.0 = Some((far, Instant::now()));
+                Ok(())
+            }
+        }
+    }
+}
+
 pub(super) fn check_stop() -> Result<(), Failure> {
     if stop::asked_to_stand() { Err(Failure::new("stopped as you asked")) } else { Ok(()) }
 }
@@ -187,6 +224,7 @@ pub(super) async fn await_close(road: &mut Road<'_>) -> Result<(), Failure> {
 pub(super) async fn catch_up(road: &mut Road<'_>) -> Result<(), Failure> {
     let name = road.record.stream();
     let (mut looked, mut known) = (Instant::now(), Errors::default());
+    let mut stall = Stall::default();
     let (mut applied, mut caught_up) = (Pace::default(), Pace::default());
     loop {
         let lag = lag(&mut road.source, &name, None).await?;
@@ -198,6 +236,7 @@ pub(super) async fn catch_up(road: &mut Road<'_>) -> Result<(), Failure> {
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
         let now: Copying = road.target.row(query).await?.ok_or_else(|| gone(road, &name))?;
         known.check(road, now.errors)?;
+        stall.see(road, lag.position)?;
         check_stop()?;
         applied.see(Instant::now(), lag.position);
         caught_up.see(Instant::now(), -lag.bytes);

@@ -9,8 +9,10 @@ use super::fence;
 use super::journal::{Journal, Move};
 use super::progress::Progress;
 use super::server::Server;
+use super::watch::Sessions;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
+use crate::postgres::sql;
 
 /// How carefully both copies are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -28,6 +30,8 @@ pub(crate) enum Verify {
 pub(crate) struct Options {
     pub(crate) fence_max: Duration,
     pub(crate) verify: Verify,
+    /// How long a copy or a stream may stand still.
+    pub(crate) stall_max: Duration,
     /// How far standbys of the target may be behind.
     pub(crate) lag_max_bytes: Option<i64>,
 }
@@ -61,6 +65,17 @@ impl<'a> Road<'a> {
     /// Says something about this move.
     pub(crate) fn say(&self, text: impl std::fmt::Display) {
         self.progress.say(text);
+    }
+
+    /// The server processes that work for this move, by node.
+    pub(super) async fn sessions(&mut self) -> Result<Sessions, Failure> {
+        let mut sessions = Sessions::new();
+        for server in [&mut self.journal.server, &mut self.source, &mut self.target] {
+            let query = sqlx::query_scalar(sql!("move/session_pid.sql"));
+            let pids: Vec<i32> = server.column(query).await?;
+            sessions.entry(server.node.clone()).or_default().extend(pids);
+        }
+        Ok(sessions)
     }
 
     /// Writes the next state down.

@@ -203,6 +203,8 @@ async fn output(
     input: Option<String>,
 ) -> Result<String, Failure> {
     let failed = |error: std::io::Error| Failure::new(format!("could not run {program}: {error}"));
+    // Where we give up, nobody is left to wait for it.
+    command.kill_on_drop(true);
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;

@@ -5,6 +5,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 /// Passes connections on to a port of this machine, until it is cut.
 #[derive(Debug)]
@@ -17,6 +18,7 @@ pub struct Proxy {
 struct Way {
     to: u16,
     cut: AtomicBool,
+    stalled: AtomicBool,
     ended: AtomicBool,
     streams: Mutex<Vec<TcpStream>>,
 }
@@ -29,6 +31,7 @@ impl Proxy {
         let way = Arc::new(Way {
             to,
             cut: AtomicBool::new(false),
+            stalled: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             streams: Mutex::new(Vec::new()),
         });
@@ -57,8 +60,15 @@ impl Proxy {
         }
     }
 
+    /// Swallows everything from now on, on connections that stay open, until
+    /// [`Proxy::mend`]: what was swallowed then arrives, as it is sent again by TCP.
+    pub fn stall(&self) {
+        self.way.stalled.store(true, Ordering::SeqCst);
+    }
+
     /// Lets connections through again.
     pub fn mend(&self) {
+        self.way.stalled.store(false, Ordering::SeqCst);
         self.way.cut.store(false, Ordering::SeqCst);
     }
 }
@@ -76,7 +86,7 @@ impl Way {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pass_on(&self, client: TcpStream) {
+    fn pass_on(self: &Arc<Self>, client: TcpStream) {
         if self.cut.load(Ordering::SeqCst) {
             return;
         }
@@ -85,26 +95,31 @@ impl Way {
         let (Some(there), Some(back), Some(kept)) = (both(), both(), both()) else { return };
         let mut streams = self.streams();
         streams.extend([kept.0, kept.1]);
-        thread::spawn(move || copy(there.0, there.1));
-        thread::spawn(move || copy(back.1, back.0));
+        for (from, to) in [(there.0, there.1), (back.1, back.0)] {
+            let way = Arc::clone(self);
+            thread::spawn(move || way.copy(from, to));
+        }
         if self.cut.load(Ordering::SeqCst) {
             for stream in streams.drain(..) {
                 let _ = stream.shutdown(Shutdown::Both);
             }
         }
     }
-}
 
-/// Copies until either side ends, and then ends both.
-fn copy(mut from: TcpStream, mut to: TcpStream) {
-    let mut bytes = [0; 16 * 1024];
-    while let Ok(count @ 1..) = from.read(&mut bytes) {
-        if to.write_all(&bytes[..count]).is_err() {
-            break;
+    /// Copies until either side ends, and then ends both.
+    fn copy(&self, mut from: TcpStream, mut to: TcpStream) {
+        let mut bytes = [0; 16 * 1024];
+        while let Ok(count @ 1..) = from.read(&mut bytes) {
+            while self.stalled.load(Ordering::SeqCst) && !self.cut.load(Ordering::SeqCst) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            if to.write_all(&bytes[..count]).is_err() {
+                break;
+            }
         }
+        let _ = from.shutdown(Shutdown::Both);
+        let _ = to.shutdown(Shutdown::Both);
     }
-    let _ = from.shutdown(Shutdown::Both);
-    let _ = to.shutdown(Shutdown::Both);
 }
 
 #[cfg(test)]
@@ -121,6 +136,14 @@ mod tests {
         let mut bytes = [0; 5];
         server.read_exact(&mut bytes).unwrap();
         assert_eq!(&bytes, b"hello");
+        proxy.stall();
+        client.write_all(b"again").unwrap();
+        server.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        assert!(server.read(&mut bytes).is_err(), "nothing arrives");
+        proxy.mend();
+        server.set_read_timeout(None).unwrap();
+        server.read_exact(&mut bytes).unwrap();
+        assert_eq!(&bytes, b"again");
         proxy.cut();
         assert_eq!(client.read(&mut bytes).unwrap_or(0), 0);
         assert_eq!(server.read(&mut bytes).unwrap_or(0), 0);

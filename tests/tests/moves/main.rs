@@ -4,6 +4,7 @@
 mod carried;
 mod compare;
 mod cut;
+mod network;
 mod preflight;
 mod progress;
 mod rebalance;

@@ -1,0 +1,81 @@
+//! Whether the streams of moves are read: one that is not keeps WAL until a disk is full.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use shardid_cluster::{MoveState, NodeName};
+
+use super::journal::Move;
+use super::server::Server;
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::postgres::sql;
+
+/// A reader that has failed is tried again by its server within this time.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// A stream that nobody reads, or that could not be looked at.
+pub(crate) struct Reader {
+    pub(crate) id: i64,
+    /// Whether it is an old copy that should follow.
+    pub(crate) old_copy: bool,
+    /// Who should read.
+    pub(crate) reader: NodeName,
+    pub(crate) slot: String,
+    /// Where the slot is.
+    pub(crate) node: NodeName,
+    pub(crate) kept_bytes: i64,
+}
+
+/// The streams of these moves that nobody reads, on the nodes that answer.
+pub(crate) async fn readers(file: &ClusterFile, moves: &[Move]) -> Vec<Reader> {
+    let mut by_node: BTreeMap<NodeName, Vec<Reader>> = BTreeMap::new();
+    for record in moves {
+        let old_copy = record.has_old_copy() && record.way_back;
+        let under_way = matches!(record.state, MoveState::Following | MoveState::Fenced);
+        let (node, reader, slot) = match (old_copy, under_way) {
+            (true, _) => (&record.target, &record.source, record.way_back_stream()),
+            (_, true) => (&record.source, &record.target, record.stream()),
+            _ => continue,
+        };
+        by_node.entry(node.clone()).or_default().push(Reader {
+            id: record.id,
+            old_copy,
+            reader: reader.clone(),
+            slot,
+            node: node.clone(),
+            kept_bytes: 0,
+        });
+    }
+    let looked = by_node.into_iter().map(|(node, wanted)| async move {
+        // A node that does not answer is for `shardid status`.
+        unread(file, &node, wanted).await.unwrap_or_default()
+    });
+    join_all(looked).await.into_iter().flatten().collect()
+}
+
+async fn unread(
+    file: &ClusterFile,
+    node: &NodeName,
+    mut wanted: Vec<Reader>,
+) -> Result<Vec<Reader>, Failure> {
+    let mut server = Server::look(file, node).await?;
+    for look in 0..2 {
+        let slots: Vec<String> = wanted.iter().map(|reader| reader.slot.clone()).collect();
+        let query = sqlx::query_as(sql!("move/stream/readers.sql")).bind(slots);
+        let found: Vec<(String, bool, i64)> = server.rows(query).await?;
+        wanted.retain_mut(|reader| {
+            let slot = found.iter().find(|(slot, ..)| *slot == reader.slot);
+            reader.kept_bytes = slot.map_or(0, |(_, _, bytes)| *bytes);
+            slot.is_some_and(|(_, active, _)| !active)
+        });
+        if wanted.is_empty() {
+            break;
+        }
+        if look == 0 {
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+    Ok(wanted)
+}
