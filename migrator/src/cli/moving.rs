@@ -1,0 +1,126 @@
+//! Moves and what can be done with one.
+
+use clap::{Args, ValueEnum};
+use shardid_cluster::{NodeName, ShardSet};
+
+use crate::moving::Verify;
+
+/// How moves are made.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct MoveOptions {
+    /// Longest time writers may wait; past it the move goes back to following
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
+    pub(crate) fence_seconds_max: u32,
+
+    /// How carefully both copies are compared
+    #[arg(long, value_name = "HOW", default_value = "cheap")]
+    pub(crate) verify: Verify,
+
+    /// Longest time a copy, or what follows it, may stand still; past it the move stops
+    ///
+    /// Such as where the servers do not reach each other any more. The move is
+    /// then standing.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) stall_seconds_max: u32,
+
+    /// Hold copies and switches back while somebody is further behind than this
+    ///
+    /// Looks at the standbys of the target and at old copies that follow it, and
+    /// at the targets of other moves from the same source. Without it nobody is
+    /// waited for.
+    #[arg(long, value_name = "MEGABYTES", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) lag_mb_max: Option<u32>,
+}
+
+/// How several moves are made.
+#[derive(Debug, Args)]
+pub(crate) struct ManyMoves {
+    #[command(flatten)]
+    pub(crate) options: MoveOptions,
+
+    /// Do not have the old copy follow the new one: there is no rollback then
+    #[arg(long)]
+    pub(crate) no_rollback: bool,
+
+    /// How many shards to move at once
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
+    pub(crate) parallel: u16,
+
+    /// Show the plan, check it, and change nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Move {
+    /// Logical shards, as in the map: 5 or 5-12 or 3,5-12
+    #[arg(value_name = "SHARDS", required = true)]
+    pub(crate) shards: Vec<ShardSet>,
+
+    /// Node that is to hold them
+    #[arg(long, value_name = "NODE")]
+    pub(crate) to: NodeName,
+
+    #[command(flatten)]
+    pub(crate) how: ManyMoves,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Drain {
+    /// Node to empty
+    pub(crate) node: NodeName,
+
+    #[command(flatten)]
+    pub(crate) how: ManyMoves,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rebalance {
+    /// What to even out
+    #[arg(long, value_name = "WHAT", default_value = "count")]
+    pub(crate) by: By,
+
+    /// The most moves to make
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_moves: Option<u32>,
+
+    /// Node to leave alone: it neither gives nor takes shards
+    #[arg(long, value_name = "NODE")]
+    pub(crate) exclude: Vec<NodeName>,
+
+    #[command(flatten)]
+    pub(crate) how: ManyMoves,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// The number of shards
+    Count,
+    /// Their bytes on disk
+    Size,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Moves {
+    /// Print it as JSON, with the time in each state
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// How many of the moves that are over to show
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    pub(crate) over: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Standing {
+    /// Number of the move, as `shardid moves` shows it
+    #[arg(value_name = "MOVE")]
+    pub(crate) id: i64,
+
+    #[command(flatten)]
+    pub(crate) options: MoveOptions,
+}
