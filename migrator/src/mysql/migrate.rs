@@ -44,7 +44,7 @@ pub(crate) fn of_catalog() -> Vec<Migration> {
 
 /// The number of the last migration.
 pub(crate) fn latest(migrations: &[Migration]) -> i32 {
-    migrations.last().map_or(0, |migration| i32::try_from(migration.version()).unwrap_or(i32::MAX))
+    migrations.last().map_or(0, Migration::version)
 }
 
 /// Makes the schema or brings it up to date.

@@ -247,7 +247,7 @@ async fn installed(
     let known = migrate::of_schema(flavour);
     for (version, name, checksum) in &run {
         let same = known.iter().any(|migration| {
-            i64::from(*version) == i64::from(migration.version())
+            *version == migration.version()
                 && *checksum == migration.checksum().to_string()
         });
         if !same {
