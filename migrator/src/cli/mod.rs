@@ -25,7 +25,8 @@ pub(crate) use tickets::{TicketServers, Tickets, TicketsRemove, TicketsVerify};
 ///
 /// Data goes to stdout and talk to stderr. Exit codes: 0 done; 1 refused or
 /// failed, with nothing half-way; 2 the command line or the cluster file makes no
-/// sense; 3 a move is standing and wants `resume` or `abort`.
+/// sense; 3 a move is standing and wants `resume` or `abort`, or a change of the
+/// servers of a ticket wants `tickets resume`.
 #[derive(Debug, Parser)]
 #[command(name = "shardid", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "Begin with `shardid init`, or `shardid dev up` for servers to play with.")]
@@ -74,6 +75,8 @@ pub(crate) enum Command {
     /// Installs or upgrades the extension and the catalogue, creates shards on
     /// their nodes, and gives every node a copy of the map. A new cluster's
     /// shards are spread by weight; a shard that has a place is never moved.
+    /// Makes the tickets, and lets servers that have forgotten numbers go on above
+    /// them; it adds and removes no server of a ticket.
     ///
     /// Shows the plan and asks first. Only one program changes a cluster at a
     /// time; others wait. Cut at any instant (also by `kill -9`), it leaves

@@ -24,8 +24,8 @@ pub(crate) enum Tickets {
     AddServer(TicketServers),
     /// Let fewer servers hand out a ticket
     ///
-    /// As with `add-server`; those that leave forget the ticket, and their
-    /// clients are refused.
+    /// As with `add-server`; those that leave hand out nothing more, and refuse
+    /// their clients.
     RemoveServer(TicketsRemove),
     /// Go on with a change of servers that is standing
     Resume {
