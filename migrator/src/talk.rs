@@ -21,9 +21,15 @@ pub(crate) fn line(text: impl Display) {
 ///
 /// Fails where there is nobody to ask.
 pub(crate) fn ask(question: impl Display) -> Result<bool, Failure> {
+    ask_or(question, "look at `shardid plan`, then say `--yes`")
+}
+
+/// The same, with what to do instead where there is nobody to ask.
+pub(crate) fn ask_or(question: impl Display, instead: &str) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Err(Failure::new("there is no terminal to ask on before anything is changed")
-            .hint("look at `shardid plan`, then say `--yes`"));
+        return Err(
+            Failure::new("there is no terminal to ask on before anything is changed").hint(instead)
+        );
     }
     anstream::eprint!("{question} [y/N] ");
     let _ = std::io::stderr().flush();

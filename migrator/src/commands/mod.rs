@@ -37,7 +37,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Resume(args) => moving::resume(file, &args).await,
         Command::Abort(args) => moving::abort(file, &args).await,
         Command::Rollback(args) => moving::rollback(file, &args).await,
-        Command::Retire { id } => moving::retire(file, id).await,
+        Command::Retire { ids } => moving::retire(file, &ids).await,
         Command::Tickets { command } => return tickets::run(file, &command).await,
         Command::Id { command: Id::Next(args) } => id::next(file, &args).await,
         Command::Id { command: Id::Decode(args) } => id::decode(file, &args).await,

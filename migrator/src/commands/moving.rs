@@ -132,7 +132,10 @@ async fn make(
     talk::line(text.trim_end());
     let schemas = check_all(file, &planned, false, !how.no_rollback).await?;
     if !how.yes
-        && !talk::ask(format_args!("Make {}?", crate::view::counted(planned.len() as u64, "move")))?
+        && !talk::ask_or(
+            format_args!("Make {}?", crate::view::counted(planned.len() as u64, "move")),
+            "look at the plan with `--dry-run`, then say `--yes`",
+        )?
     {
         return Err(Failure::new("not confirmed: nothing was changed"));
     }
@@ -288,14 +291,25 @@ pub(super) async fn rollback(file: Option<&Path>, args: &Standing) -> Result<(),
             }
             (state, ..) => format!("it is {state}"),
         };
-        return Err(Failure::new(format!("move {} cannot be rolled back: {why}", args.id)).hint(
-            format!("`shardid move {} --to {}` takes it back", record.shard, record.source),
-        ));
+        let failure = Failure::new(format!("move {} cannot be rolled back: {why}", args.id));
+        return Err(match record.state.is_over() {
+            true => failure.hint(format!(
+                "`shardid move {} --to {}` takes it back",
+                record.shard, record.source
+            )),
+            false if record.state.can_abort() => failure.standing().hint(format!(
+                "`shardid abort {0}` gives it up, `shardid resume {0}` goes on",
+                args.id
+            )),
+            false => failure.standing().hint(format!("`shardid resume {}` first", args.id)),
+        });
     }
     moving::watch_for_interrupts(false);
     let id = journal
         .plan(record.shard, &record.target, &record.source, Some(record.id), &record.schema, false)
-        .await?;
+        .await
+        // Another move of the shard stands.
+        .map_err(Failure::standing)?;
     drop(journal);
     talk::line(format_args!(
         "move {id}: shard {} back from {} to {}",
@@ -309,9 +323,16 @@ pub(super) async fn rollback(file: Option<&Path>, args: &Standing) -> Result<(),
     Ok(())
 }
 
-pub(super) async fn retire(file: Option<&Path>, id: i64) -> Result<(), Failure> {
+/// Drops the old copies of several moves; one that cannot be does not keep the
+/// others.
+pub(super) async fn retire(file: Option<&Path>, ids: &[i64]) -> Result<(), Failure> {
     let file = ClusterFile::load(file)?;
-    moving::retire(&file, id).await?;
-    talk::line(format_args!("move {id} is retired"));
-    Ok(())
+    let mut failures = Vec::new();
+    for id in ids {
+        match moving::retire(&file, *id).await {
+            Ok(_) => talk::line(format_args!("move {id} is retired")),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    Failure::all(failures).map_or(Ok(()), Err)
 }

@@ -8,6 +8,7 @@ use super::fence::Home;
 use super::journal::Journal;
 use super::preflight;
 use super::road::Road;
+use super::schema;
 use super::server::Server;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -108,6 +109,14 @@ pub(super) async fn check_again(road: &mut Road<'_>) -> Result<(), Failure> {
         let problems = target_problems(&mut road.target, &road.record.schema, needs).await?;
         failures.extend(said(&road.target.node, problems));
     }
+    if road.record.kind == MoveKind::Rollback {
+        for what in schema::not_carried_back(road).await? {
+            road.say(format_args!(
+                "not carried back from {}: {what} differs on {}",
+                road.source.node, road.target.node
+            ));
+        }
+    }
     let (_, problems) = shard_problems(&mut road.source, road.record.shard).await?;
     failures.extend(said(&road.source.node, problems));
     let old: Option<(i64, i64)> =
@@ -144,6 +153,19 @@ async fn compare(
     }
     let [from, to] = facts.as_slice() else { return Ok(Vec::new()) };
     let mut failures = Vec::new();
+    let dump = schema::dump_version().await?;
+    if dump < from.major {
+        failures.push(
+            Failure::new(format!(
+                "pg_dump is here of version {dump}, and cannot read node {source} of version {}",
+                from.major
+            ))
+            .hint(format!(
+                "install the client programs of PostgreSQL {}, or name their pg_config in PG_CONFIG",
+                from.major
+            )),
+        );
+    }
     let mut differ = |what: &str, here: &str, there: &str, hint: &str| {
         failures.push(
             Failure::new(format!("{what} is {here} on node {source} and {there} on node {target}"))

@@ -117,6 +117,28 @@ fn changed(road: &Road<'_>) -> Failure {
     }
 }
 
+/// What was changed on the node that is left again, and is not carried back, each
+/// with what it is: functions, views, privileges and the like.
+pub(super) async fn not_carried_back(road: &mut Road<'_>) -> Result<Vec<String>, Failure> {
+    let schema = road.record.schema.clone();
+    let (new, old) =
+        tokio::join!(portable(&mut road.source, &schema), portable(&mut road.target, &schema));
+    let (new, old) = (new?, old?);
+    let mut differ: Vec<String> =
+        new.symmetric_difference(&old).map(|(kind, name, _)| format!("{kind} {name}")).collect();
+    differ.sort();
+    differ.dedup();
+    Ok(differ)
+}
+
+async fn portable(
+    server: &mut Server,
+    schema: &str,
+) -> Result<BTreeSet<(String, String, String)>, Failure> {
+    let query = sqlx::query_as(sql!("move/carry/portable.sql")).bind(schema);
+    Ok(server.rows(query).await?.into_iter().collect())
+}
+
 async fn exists(road: &mut Road<'_>) -> Result<bool, Failure> {
     let query = sqlx::query_as::<_, (String, String)>(sql!("move/check/room.sql"))
         .bind(road.record.schema.as_str());
@@ -129,6 +151,17 @@ async fn run(road: &mut Road<'_>, text: String) -> Result<(), Failure> {
         Batch::LockTimeout => Err(Failure::new("the new copy is locked by somebody")
             .at(format!("node {}", road.target.node))),
     }
+}
+
+/// The major version of the pg_dump that would be used.
+pub(super) async fn dump_version() -> Result<i32, Failure> {
+    let mut command = client_program("pg_dump")?;
+    command.arg("--version");
+    let text = output(command, "pg_dump", None).await?;
+    // pg_dump (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)
+    let version = text.split_whitespace().nth(2).unwrap_or_default();
+    let major = version.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    major.parse().map_err(|_| Failure::new(format!("pg_dump does not say its version: {text}")))
 }
 
 /// A dump of a schema's definitions, with its list of contents in two parts.
@@ -186,9 +219,11 @@ impl Parts {
         let mut command = client_program("pg_restore")?;
         command.args(["--file=-", "--use-list=/dev/stdin"]).arg(self.dump.path());
         let text = output(command, "pg_restore", Some(lines.join("\n") + "\n")).await?;
-        // psql's own commands are not for the server.
-        let for_psql = |l: &&str| l.starts_with("\\restrict ") || l.starts_with("\\unrestrict ");
-        Ok(text.lines().filter(|l| !for_psql(l)).collect::<Vec<_>>().join("\n"))
+        // psql's own commands are not for the server, nor is a setting that servers
+        // before 17 do not have.
+        let not_for_all = ["\\restrict ", "\\unrestrict ", "SET transaction_timeout "];
+        let skipped = |l: &&str| not_for_all.iter().any(|head| l.starts_with(head));
+        Ok(text.lines().filter(|l| !skipped(l)).collect::<Vec<_>>().join("\n"))
     }
 }
 

@@ -5,17 +5,19 @@ mod proxy;
 mod writer;
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::thread;
 
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 pub use held::Held;
 pub use proxy::Proxy;
 pub use writer::{Tally, Writer};
 
+use crate::processes;
 use crate::program::{self, Run};
-use crate::{Builder, Server};
+use crate::{Builder, Installation, Server};
 
 /// The database on every node.
 pub const DATABASE: &str = "app";
@@ -108,7 +110,10 @@ impl Estate {
 
     /// The program in the folder of the cluster file.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        program::command(self.folder(), arguments)
+        let mut command = program::command(self.folder(), arguments);
+        // Its pg_dump must be as new as the servers.
+        command.env("PG_CONFIG", Installation::get().program("pg_config"));
+        command
     }
 
     /// Runs the program.
@@ -240,6 +245,11 @@ impl Estate {
             assert_eq!(found, "", "left on {node}");
         }
     }
+}
+
+/// Sends a program what Ctrl-C does.
+pub fn interrupt(child: &Child) {
+    processes::signal(child.id().cast_signed(), Signal::INT);
 }
 
 /// The schema of a shard.

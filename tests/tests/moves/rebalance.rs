@@ -1,6 +1,10 @@
 //! Many moves by one command: drain, rebalance, and what Ctrl-C leaves.
 
-use shardid_tests::estate::{Estate, schema};
+use std::process::Stdio;
+use std::time::Duration;
+
+use shardid_tests::estate::{DATABASE, Estate, interrupt, schema};
+use shardid_tests::wait_until;
 
 /// How many shards each node holds, by the map.
 fn spread(estate: &Estate) -> String {
@@ -108,6 +112,51 @@ fn nodes_are_emptied_and_evened_out_by_the_fewest_moves() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("pg1 -> "), "{}", run.stdout);
     assert!(!run.stdout.contains("-> pg1"), "{}", run.stdout);
+}
+
+#[test]
+fn the_second_ctrl_c_stops_a_move_under_way_where_it_can_stand() {
+    let estate = Estate::start(2, 4);
+    for shard in 0..2 {
+        estate.make_tables(shard);
+    }
+    let mut locking = estate.node("pg2").connect(DATABASE);
+    let mut command = estate.command(&["move", "0-1", "--to", "pg2", "--yes"]);
+    let child = command.stderr(Stdio::piped()).spawn().expect("the program runs");
+    // A copy that does not end: its table is locked as soon as it is there.
+    let there = "SELECT to_regclass('shard_0000.item') IS NOT NULL";
+    wait_until(Duration::from_secs(30), "the new copy", || {
+        locking.query_one(there, &[]).expect("the server is up").get(0)
+    });
+    locking
+        .batch_execute("BEGIN; LOCK TABLE shard_0000.item IN SHARE MODE")
+        .expect("the table is there");
+    let id = estate.last_move(0);
+    wait_until(Duration::from_secs(30), "the copy to begin", || {
+        let name =
+            format!("SELECT count(*) FROM pg_subscription WHERE subname = 'shardid_move_{id}'");
+        estate.psql("pg2", &name) == "1"
+    });
+    interrupt(&child);
+    std::thread::sleep(Duration::from_millis(500));
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it is our child");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    for part in [
+        "no new move begins; those under way go on to their end; once more stops them",
+        "stopping where the move can stand",
+        "stopped as you asked",
+        "0 of 2 moves are done",
+        &format!("`shardid resume {id}`"),
+    ] {
+        assert!(said.contains(part), "{part:?} is not in {said}");
+    }
+    locking.batch_execute("ROLLBACK").expect("the server is up");
+    assert_eq!((estate.state(&id).as_str(), estate.last_move(1).as_str()), ("copying", ""));
+    estate.run(&["resume", &id]).ok();
+    estate.run(&["retire", &id]).ok();
+    estate.assert_no_streams();
 }
 
 #[test]

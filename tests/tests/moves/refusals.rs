@@ -124,6 +124,7 @@ fn what_makes_no_sense_is_refused_with_the_exit_code_for_it() {
     assert_eq!(words(&["move", "--to", "pg2", "x"]).0, 2);
     let (code, said) = words(&["move", &number, "--to", "pg2"]);
     assert_eq!(code, 1, "there is nobody to ask: {said}");
+    assert!(said.contains("look at the plan with `--dry-run`, then say `--yes`"), "{said}");
     for word in ["resume", "abort", "rollback", "retire"] {
         let (code, said) = words(&[word, "999999"]);
         assert_eq!(code, 1, "{said}");

@@ -25,6 +25,66 @@ fn a_rollback_loses_nothing_of_what_was_written_since() {
 }
 
 #[test]
+fn a_rollback_names_what_it_does_not_carry_back() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let (number, schema) = (shard.to_string(), schema(shard));
+    for node in estate.nodes() {
+        estate.psql(&node, "DO $$ BEGIN CREATE ROLE app_back; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$");
+    }
+    estate.psql("pg1", &format!("CREATE FUNCTION {schema}.same() RETURNS int LANGUAGE sql RETURN 1; CREATE VIEW {schema}.kept AS SELECT 1 AS one"));
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    let quiet = |run: &shardid_tests::program::Run| !run.stderr.contains("not carried back");
+    let run = estate.run(&["rollback", &estate.last_move(shard)]);
+    assert!(run.code == 0 && quiet(&run), "{}", run.stderr);
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    estate.psql(
+        "pg2",
+        &format!(
+            "CREATE FUNCTION {schema}.new(int) RETURNS int LANGUAGE sql RETURN 2;
+             CREATE OR REPLACE VIEW {schema}.kept AS SELECT 2 AS one;
+             GRANT SELECT ON {schema}.item TO app_back"
+        ),
+    );
+    let run = estate.run(&["rollback", &estate.last_move(shard)]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for what in [
+        format!("function {schema}.new(integer)"),
+        format!("view {schema}.kept"),
+        format!("the owner, privileges or comment of {schema}.item"),
+    ] {
+        let line = format!("not carried back from pg2: {what} differs on pg1");
+        assert!(run.stderr.contains(&line), "{line:?} is not in {}", run.stderr);
+    }
+    assert_eq!(run.stderr.matches("not carried back").count(), 3, "{}", run.stderr);
+    estate.assert_no_trace(shard);
+}
+
+#[test]
+fn several_old_copies_are_dropped_at_once_and_one_that_cannot_be_is_named() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let number = shard.to_string();
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    let first = estate.last_move(shard);
+    // While it stands, going back is refused as what it is.
+    let held = estate.run_held("following/before-LowerFence", &["rollback", &first]);
+    let second = estate.last_move(shard);
+    let refused = estate.run(&["rollback", &second]);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("`shardid abort {second}`")), "{}", refused.stderr);
+    let twice = estate.run(&["rollback", &first]);
+    assert_eq!(twice.code, 3, "{}", twice.stderr);
+    assert!(twice.stderr.contains("is already being moved"), "{}", twice.stderr);
+    held.kill();
+    estate.run(&["abort", &second]).ok();
+    let run = estate.run(&["retire", "999999", &first]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("there is no move 999999"), "{}", run.stderr);
+    assert!(run.stderr.contains(&format!("move {first} is retired")), "{}", run.stderr);
+    estate.assert_no_trace(shard);
+}
+
+#[test]
 fn the_old_copy_can_be_read_while_it_follows_and_is_gone_after_retire() {
     let (estate, shard) = (shared::estate(), shared::shard());
     estate.make_tables(shard);
