@@ -9,6 +9,7 @@ mod file;
 mod moving;
 mod mysql;
 mod postgres;
+mod refinery;
 mod talk;
 mod tickets;
 mod verify;

@@ -3,16 +3,14 @@
 //! refinery takes no lock and has no dry run: whoever calls [`migrate`] holds
 //! the cluster's lock, and [`look`](super::look) tells beforehand what it will do.
 
-use refinery_core::traits::r#async::{AsyncMigrate, AsyncQuery, AsyncTransaction};
 use refinery_core::{Migration, Runner};
 use shardid_cluster::NodeName;
+use sqlx::Connection;
 use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, Connection, Row};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use crate::failure::Failure;
 use crate::postgres::{failure, sql};
+use crate::refinery::refinery_session;
 
 /// The table in which refinery keeps what was run.
 const HISTORY: &str = "shardid.catalog_history";
@@ -71,43 +69,4 @@ pub(crate) async fn migrate(connection: &mut PgConnection, node: &NodeName) -> R
     transaction.commit().await.map_err(|error| failure(node, &error))
 }
 
-/// A session inside a transaction, as refinery wants it.
-struct Session<'s>(&'s mut PgConnection);
-
-impl AsyncTransaction for Session<'_> {
-    type Error = sqlx::Error;
-
-    async fn execute<'a, T: Iterator<Item = &'a str> + Send + 'a>(
-        &'a mut self,
-        queries: T,
-    ) -> Result<usize, sqlx::Error> {
-        let mut count = 0;
-        for query in queries {
-            // Text of our own migrations, and refinery's statements about them.
-            sqlx::raw_sql(AssertSqlSafe(query)).execute(&mut *self.0).await?;
-            count += 1;
-        }
-        Ok(count)
-    }
-}
-
-impl AsyncQuery<Vec<Migration>> for Session<'_> {
-    async fn query<'a>(&'a mut self, query: &'a str) -> Result<Vec<Migration>, sqlx::Error> {
-        let rows = sqlx::query(AssertSqlSafe(query)).fetch_all(&mut *self.0).await?;
-        rows.iter()
-            .map(|row| {
-                let decode = |error| sqlx::Error::Decode(Box::new(error));
-                let applied: String = row.try_get("applied_on")?;
-                let checksum: String = row.try_get("checksum")?;
-                Ok(Migration::applied(
-                    row.try_get("version")?,
-                    row.try_get("name")?,
-                    OffsetDateTime::parse(&applied, &Rfc3339).map_err(decode)?,
-                    checksum.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
-                ))
-            })
-            .collect()
-    }
-}
-
-impl AsyncMigrate for Session<'_> {}
+refinery_session!(Session, PgConnection);

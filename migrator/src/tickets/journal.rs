@@ -6,7 +6,7 @@ use shardid_cluster::{
 };
 use sqlx::{Connection, FromRow};
 
-use super::{Session, query, rows};
+use super::{Session, rows, run};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::mysql::{self, migrate};
@@ -217,18 +217,16 @@ impl Journal {
         seen: Seen,
     ) -> Result<(), Failure> {
         let number = |at: Option<SeenAt>| at.map(|at| i64::try_from(at.number).unwrap_or(i64::MAX));
-        let done = query!(&mut self.session, "tickets/seen.sql", |query, connection| {
-            query
-                .bind(number(seen.last))
-                .bind(seen.last.map(|at| at.at_us))
-                .bind(number(seen.before))
-                .bind(seen.before.map(|at| at.at_us))
-                .bind(ticket.as_str())
-                .bind(node.as_str())
-                .execute(connection)
-                .await
-                .map(|_| ())
-        });
+        let done = run!(
+            &mut self.session,
+            "tickets/seen.sql",
+            number(seen.last),
+            seen.last.map(|at| at.at_us),
+            number(seen.before),
+            seen.before.map(|at| at.at_us),
+            ticket.as_str(),
+            node.as_str()
+        );
         self.said(done)
     }
 
@@ -239,15 +237,7 @@ impl Journal {
         identity: &str,
         mark: &str,
     ) -> Result<(), Failure> {
-        let done = query!(&mut self.session, "tickets/begin_mark.sql", |query, connection| {
-            query
-                .bind(node.as_str())
-                .bind(identity)
-                .bind(mark)
-                .execute(connection)
-                .await
-                .map(|_| ())
-        });
+        let done = run!(&mut self.session, "tickets/begin_mark.sql", node.as_str(), identity, mark);
         self.said(done)
     }
 
@@ -257,9 +247,7 @@ impl Journal {
         node: &NodeName,
         identity: &str,
     ) -> Result<(), Failure> {
-        let done = query!(&mut self.session, "tickets/end_mark.sql", |query, connection| {
-            query.bind(identity).bind(node.as_str()).execute(connection).await.map(|_| ())
-        });
+        let done = run!(&mut self.session, "tickets/end_mark.sql", identity, node.as_str());
         self.said(done)
     }
 
@@ -270,18 +258,16 @@ impl Journal {
     ) -> Result<TicketChange, Failure> {
         let list =
             |nodes: &[NodeName]| nodes.iter().map(NodeName::as_str).collect::<Vec<_>>().join(",");
-        let done = query!(&mut self.session, "tickets/begin_change.sql", |query, connection| {
-            query
-                .bind(change.ticket.as_str())
-                .bind(list(&change.before))
-                .bind(list(&change.after))
-                .bind(list(&change.gone))
-                .bind(i64::try_from(change.floor).unwrap_or(i64::MAX))
-                .bind(who())
-                .execute(connection)
-                .await
-                .map(|_| ())
-        });
+        let done = run!(
+            &mut self.session,
+            "tickets/begin_change.sql",
+            change.ticket.as_str(),
+            list(&change.before),
+            list(&change.after),
+            list(&change.gone),
+            i64::try_from(change.floor).unwrap_or(i64::MAX),
+            who()
+        );
         self.said(done)?;
         let written = self.read().await?.changes;
         written.into_iter().find(|one| one.ticket == change.ticket).ok_or_else(|| {
@@ -295,14 +281,12 @@ impl Journal {
         change: &mut TicketChange,
         floor: u64,
     ) -> Result<(), Failure> {
-        let done = query!(&mut self.session, "tickets/raise_floor.sql", |query, connection| {
-            query
-                .bind(i64::try_from(floor).unwrap_or(i64::MAX))
-                .bind(change.id)
-                .execute(connection)
-                .await
-                .map(|_| ())
-        });
+        let done = run!(
+            &mut self.session,
+            "tickets/raise_floor.sql",
+            i64::try_from(floor).unwrap_or(i64::MAX),
+            change.id
+        );
         self.said(done)?;
         change.floor = change.floor.max(floor);
         Ok(())

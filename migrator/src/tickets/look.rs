@@ -247,8 +247,7 @@ async fn installed(
     let known = migrate::of_schema(flavour);
     for (version, name, checksum) in &run {
         let same = known.iter().any(|migration| {
-            *version == migration.version()
-                && *checksum == migration.checksum().to_string()
+            *version == migration.version() && *checksum == migration.checksum().to_string()
         });
         if !same {
             refusals.push(

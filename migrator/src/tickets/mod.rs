@@ -13,18 +13,24 @@ pub(crate) use look::{Answer, Look, look, look_also};
 pub(crate) use server::Server;
 pub(crate) use session::Session;
 
-/// One statement from `sql/postgres` or `sql/mysql`, whichever the session
+/// Runs one statement from `sql/postgres` or `sql/mysql`, whichever the session
 /// speaks, with the same parameters for both.
-macro_rules! query {
-    ($session:expr, $path:literal, |$query:ident, $connection:ident| $run:expr) => {
+macro_rules! run {
+    ($session:expr, $path:literal, $($value:expr),+ $(,)?) => {
         match $session {
-            $crate::tickets::Session::Postgres($connection) => {
-                let $query = sqlx::query(include_str!(concat!("../../../sql/postgres/", $path)));
-                $run
+            $crate::tickets::Session::Postgres(connection) => {
+                sqlx::query(include_str!(concat!("../../../sql/postgres/", $path)))
+                    $(.bind($value))+
+                    .execute(connection)
+                    .await
+                    .map(|_| ())
             }
-            $crate::tickets::Session::Mysql($connection) => {
-                let $query = sqlx::query(include_str!(concat!("../../../sql/mysql/", $path)));
-                $run
+            $crate::tickets::Session::Mysql(connection) => {
+                sqlx::query(include_str!(concat!("../../../sql/mysql/", $path)))
+                    $(.bind($value))+
+                    .execute(connection)
+                    .await
+                    .map(|_| ())
             }
         }
     };
@@ -48,4 +54,4 @@ macro_rules! rows {
     };
 }
 
-pub(crate) use {query, rows};
+pub(crate) use {rows, run};

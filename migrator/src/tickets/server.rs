@@ -3,7 +3,7 @@
 use shardid_cluster::{Class, NodeName, TicketName};
 use sqlx::Executor;
 
-use super::{Session, query};
+use super::{Session, run};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::{mysql, postgres};
@@ -55,16 +55,14 @@ impl Server {
         class: Class,
         floor: u64,
     ) -> Result<(), Failure> {
-        let done = query!(&mut self.session, "tickets/create.sql", |query, connection| {
-            query
-                .bind(ticket.as_str())
-                .bind(i64::from(class.server))
-                .bind(i64::from(class.servers))
-                .bind(number(floor))
-                .execute(connection)
-                .await
-                .map(|_| ())
-        });
+        let done = run!(
+            &mut self.session,
+            "tickets/create.sql",
+            ticket.as_str(),
+            i64::from(class.server),
+            i64::from(class.servers),
+            number(floor)
+        );
         self.said(done)
     }
 
@@ -74,9 +72,7 @@ impl Server {
         ticket: &TicketName,
         ceiling: u64,
     ) -> Result<Limited, Failure> {
-        let done = query!(&mut self.session, "tickets/limit.sql", |query, connection| {
-            query.bind(ticket.as_str()).bind(number(ceiling)).execute(connection).await.map(|_| ())
-        });
+        let done = run!(&mut self.session, "tickets/limit.sql", ticket.as_str(), number(ceiling));
         match done {
             Err(error) if self.session.refused_with(&error, "55000") => Ok(Limited::Passed),
             other => self.said(other).map(|()| Limited::Yes),
@@ -90,24 +86,20 @@ impl Server {
         class: Class,
         floor: u64,
     ) -> Result<(), Failure> {
-        let done = query!(&mut self.session, "tickets/restep.sql", |query, connection| {
-            query
-                .bind(ticket.as_str())
-                .bind(i64::from(class.server))
-                .bind(i64::from(class.servers))
-                .bind(number(floor))
-                .execute(connection)
-                .await
-                .map(|_| ())
-        });
+        let done = run!(
+            &mut self.session,
+            "tickets/restep.sql",
+            ticket.as_str(),
+            i64::from(class.server),
+            i64::from(class.servers),
+            number(floor)
+        );
         self.said(done)
     }
 
     /// Goes on above a number.
     pub(crate) async fn raise(&mut self, ticket: &TicketName, above: u64) -> Result<(), Failure> {
-        let done = query!(&mut self.session, "tickets/raise.sql", |query, connection| {
-            query.bind(ticket.as_str()).bind(number(above)).execute(connection).await.map(|_| ())
-        });
+        let done = run!(&mut self.session, "tickets/raise.sql", ticket.as_str(), number(above));
         self.said(done)
     }
 
@@ -161,9 +153,7 @@ impl Server {
 
     /// Leaves a mark to know the server again by.
     pub(crate) async fn mark(&mut self, mark: &str) -> Result<(), Failure> {
-        let done = query!(&mut self.session, "tickets/mark.sql", |query, connection| {
-            query.bind(mark).execute(connection).await.map(|_| ())
-        });
+        let done = run!(&mut self.session, "tickets/mark.sql", mark);
         self.said(done)
     }
 
