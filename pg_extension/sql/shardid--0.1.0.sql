@@ -918,9 +918,10 @@ BEGIN
     END IF;
     following := shardid.ticket_at_or_below(known.server, known.servers, last)::numeric + known.servers;
     IF following >= known.ceiling THEN
-        RAISE EXCEPTION 'ticket "%" is being moved to other steps', name
-            USING ERRCODE = '55000', DETAIL = format('It stands at %s, and gives no number from %s on.', last, known.ceiling),
-                HINT = 'Try again in a moment, or take a number from another server; where the change was cut off: shardid tickets resume';
+        RAISE EXCEPTION 'ticket "%" ends before % on this server', name, known.ceiling
+            USING ERRCODE = '55000',
+                DETAIL = format('It stands at %s. Its servers are being changed, or this one was taken away.', last),
+                HINT = 'Take a number from another server, and look: shardid tickets status';
     END IF;
     IF following > 9223372036854775807 THEN
         RAISE EXCEPTION 'ticket "%" has not enough numbers left', name

@@ -198,9 +198,11 @@ pub(crate) fn ticket_is_gapless(name: &str) -> Report {
 
 /// The ticket's numbers are held below a ceiling, for a change of its servers.
 pub(crate) fn ticket_at_ceiling(name: &str, last: i64, ceiling: i64) -> Report {
-    Report::new(b"55000", format!("ticket \"{name}\" is being moved to other steps"))
-        .detail(format!("It stands at {last}, and gives no number from {ceiling} on."))
-        .hint("Try again in a moment, or take a number from another server; where the change was cut off: shardid tickets resume")
+    Report::new(b"55000", format!("ticket \"{name}\" ends before {ceiling} on this server"))
+        .detail(format!(
+            "It stands at {last}. Its servers are being changed, or this one was taken away."
+        ))
+        .hint("Take a number from another server, and look: shardid tickets status")
 }
 
 pub(crate) fn ticket_ended(name: &str, last: i64, top: i64) -> Report {

@@ -61,7 +61,7 @@ BEGIN
         SET words = concat('ticket ', ticket, ' is a table: hint: REPLACE INTO ', ticket, ' (stub) VALUES (''a''); SELECT LAST_INSERT_ID()');
         SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
     ELSEIF stop_at IS NOT NULL AND stop_at <= largest THEN
-        SET words = left(concat('ticket ', ticket, ' is being moved to other steps at ', stop_at, ': hint: shardid tickets resume'), 128);
+        SET words = left(concat('ticket ', ticket, ' ends before ', stop_at, ' on this server: hint: shardid tickets status'), 128);
         SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
     END IF;
     SET words = left(concat('ticket ', ticket, ' is used up: its largest number is ', largest), 128);

@@ -24,7 +24,7 @@ before_flickr: BEGIN
     -- At the end of the column the engine would give its last number for ever.
     SET next = last + 1 + (offset_here + step_here - (last + 1) % step_here) % step_here;
     IF next >= coalesce(stop_at, next + 1) THEN
-        SET words = concat('ticket ', ticket, ' is being moved to other steps at ', stop_at, ': hint: shardid tickets resume');
+        SET words = concat('ticket ', ticket, ' ends before ', stop_at, ' on this server: hint: shardid tickets status');
         SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
     ELSEIF next > largest - step_here THEN
         SET words = concat('ticket ', ticket, ' is used up: its largest number is ', largest);
@@ -60,7 +60,7 @@ after_flickr: BEGIN
     IF id <= last THEN
         SET words = concat('number ', id, ' of ', ticket, ' was handed out before: hint: CALL shardid.raise_ticket(''', ticket, ''', ', last, ')');
     ELSEIF id >= stop_at THEN
-        SET words = concat('ticket ', ticket, ' is being moved to other steps at ', stop_at, ': hint: shardid tickets resume');
+        SET words = concat('ticket ', ticket, ' ends before ', stop_at, ' on this server: hint: shardid tickets status');
     ELSEIF id > largest THEN
         SET words = concat('ticket ', ticket, ' is used up: its largest number is ', largest);
         SIGNAL SQLSTATE '22003' SET MESSAGE_TEXT = words;

@@ -61,10 +61,10 @@ fn a_ceiling_is_never_reached_until_it_is_lifted() {
     for _ in 0..2 {
         let refusal = expect_error(&mut client, TAKE, "55000");
         assert!(
-            refusal.message.contains("\"photos\" is being moved to other steps"),
+            refusal.message.contains("\"photos\" ends before 14 on this server"),
             "{refusal:?}"
         );
-        assert!(refusal.hint.contains("shardid tickets resume"), "{refusal:?}");
+        assert!(refusal.hint.contains("shardid tickets status"), "{refusal:?}");
         expect_error(&mut client, PLAIN, "2200H");
     }
     // The same again, at its ceiling, and a higher one.
