@@ -22,10 +22,12 @@ use crate::report::{self, Report};
 /// `nextval`: a crash skips so many.
 const AHEAD: i64 = 32;
 
-/// Each record of one transaction covers twice as many as the one before, up to
-/// this: a statement that takes a million numbers waits for the disk some thirty
-/// times, and a crash skips at most as many as the transaction has taken.
+/// Each record of a session covers twice as many as the one before, up to this,
+/// while records come in one transaction or within a second: all who take numbers
+/// wait for a record, so a busy ticket must not need many. A crash skips about as
+/// many numbers as were taken in its busiest second.
 const AHEAD_MAX: i64 = 65_536;
+const BUSY_US: i64 = 1_000_000;
 
 /// The most tickets at a time.
 const COUNT_MAX: i64 = 1_000_000;
@@ -52,6 +54,8 @@ struct Ticket {
     owner: Cell<Transaction>,
     /// How many numbers the next record is to cover.
     ahead: Cell<i64>,
+    /// When this session wrote the last one, by the steady clock.
+    recorded_us: Cell<i64>,
     /// The end of WAL that is known to be safe.
     safe: Cell<XLogRecPtr>,
     /// Where the page is, known anew in each transaction.
@@ -126,6 +130,7 @@ fn find(name: &str) -> Result<&'static Ticket, Report> {
         facts: Cell::new(None),
         owner: Cell::new(Transaction::NONE),
         ahead: Cell::new(AHEAD),
+        recorded_us: Cell::new(0),
         safe: Cell::new(0),
         place: Cell::new(None),
     }));
@@ -174,6 +179,7 @@ impl Ticket {
                 self.safe.set(safe);
                 if logged {
                     self.ahead.set((self.ahead.get() * 2).min(AHEAD_MAX));
+                    self.recorded_us.set(backend::steady_us());
                 }
                 Ok(Run { first, step: facts.class.step() })
             }
@@ -216,7 +222,8 @@ impl Ticket {
             }
         };
         check_privilege(facts.sequence, now, || report::no_ticket(&self.name))?;
-        if !self.owner.get().same_transaction(now) {
+        let anew = !self.owner.get().same_transaction(now);
+        if anew && backend::steady_us() - self.recorded_us.get() > BUSY_US {
             self.ahead.set(AHEAD);
         }
         self.owner.set(now);
