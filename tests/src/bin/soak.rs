@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use shardid_tests::soak::{Maker, Scenario, Soak};
+use shardid_tests::rand::SeedableRng;
+use shardid_tests::rand::rngs::StdRng;
+use shardid_tests::soak::{Maker, Scenario, Soak, Until, moves};
 
 /// Lets crashes, clock steps and promotions come over sessions that take ids
 ///
@@ -29,6 +31,9 @@ struct Arguments {
     /// Ids that each of the six sessions takes in scenario done-when
     #[arg(long, default_value_t = 500_000)]
     ids_each: u64,
+    /// How many moves scenario moves makes
+    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    moves: u32,
     /// Who makes the ids: with one that is known to repeat, a run must fail
     #[arg(long, value_enum, default_value_t = Who::Shardid, hide = true)]
     maker: Who,
@@ -41,6 +46,9 @@ enum Name {
     /// Six sessions take --ids-each on one shard, in 20 crashes, with clock
     /// steps and a promotion in between
     DoneWhen,
+    /// --moves moves between three servers under traffic, every second one cut by
+    /// a kill -9 of the program or of a server, then resumed or aborted
+    Moves,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -53,11 +61,13 @@ enum Who {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let seed = arguments.seed.unwrap_or_else(|| u64::from(shardid_tests::rand::random::<u32>()));
+    eprintln!("soak: seed {seed}");
     let soak = Soak {
         seed,
         scenario: match arguments.scenario {
             Name::Random => Scenario::Random(Duration::from_secs(arguments.seconds)),
             Name::DoneWhen => Scenario::Crashes { ids_each: arguments.ids_each },
+            Name::Moves => return of_moves(seed, arguments.moves),
         },
         maker: match arguments.maker {
             Who::Shardid => Maker::Shardid,
@@ -66,7 +76,6 @@ fn main() -> ExitCode {
         },
         talk: true,
     };
-    eprintln!("soak: seed {seed}");
     match soak.run() {
         Ok(report) => {
             println!("{report}\nseed {seed}");
@@ -80,4 +89,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Ends with a panic at the first thing that is not as it should be.
+fn of_moves(seed: u64, count: u32) -> ExitCode {
+    let seen = moves(&mut StdRng::seed_from_u64(seed), Until::Moves(count), true);
+    println!("{seen}\nseed {seed}");
+    ExitCode::SUCCESS
 }

@@ -165,7 +165,7 @@ impl Estate {
             &format!(
                 "CREATE TABLE {schema}.item (id bigint PRIMARY KEY DEFAULT {schema}.next_id(),
                      n bigint NOT NULL UNIQUE, seen int NOT NULL DEFAULT 0);
-                 CREATE TABLE {schema}.line (serial bigserial PRIMARY KEY,
+                 CREATE TABLE {schema}.line (id bigint PRIMARY KEY DEFAULT {schema}.next_id(), serial bigserial,
                      item bigint NOT NULL REFERENCES {schema}.item, text text);
                  CREATE INDEX ON {schema}.line (item);"
             ),

@@ -7,10 +7,12 @@
 //! again. Rooms: [`ledger`] holds the ids received and the rules they must keep,
 //! [`world`] the servers and what their clock was, [`session`] takes ids,
 //! [`ways`] are the ways of taking them, [`trouble`] lets things happen, of which
-//! [`takeover`] has those that move the shards elsewhere.
+//! [`takeover`] has those that move the shards elsewhere. [`fn@moves`] is a run of
+//! its own, of the program that moves shards.
 
 mod generators;
 mod ledger;
+mod moves;
 mod session;
 mod takeover;
 mod trouble;
@@ -27,6 +29,7 @@ use std::time::{Duration, Instant};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
+pub use moves::{Seen, Until, moves};
 use world::World;
 
 /// What a run is to do.

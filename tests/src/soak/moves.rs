@@ -1,0 +1,162 @@
+//! Moves at random under traffic, every second one cut by a `kill -9` at random.
+
+use std::fmt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rand::Rng;
+use rand::rngs::StdRng;
+
+use crate::assert_unique;
+use crate::estate::{Estate, Tally, Writer};
+
+/// When to end.
+#[derive(Debug, Clone, Copy)]
+pub enum Until {
+    /// After so many moves.
+    Moves(u32),
+    /// After a while, and two moves that were cut.
+    Elapsed(Duration),
+}
+
+/// What a run has seen.
+#[derive(Debug)]
+pub struct Seen {
+    moves: u32,
+    cut: u32,
+    back: u32,
+    rows: usize,
+    took: Duration,
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { moves, cut, back, rows, took } = self;
+        let seconds = took.as_secs();
+        write!(
+            f,
+            "{moves} moves, {cut} of them cut by kill -9, {back} taken back, in {seconds} s; "
+        )?;
+        write!(f, "{rows} acknowledged rows, none lost, none twice, nothing left over")
+    }
+}
+
+/// Moves shards between three servers while six clients write to them.
+///
+/// In the end every row that was acknowledged is on exactly one node, ids are
+/// unique and rise, nothing is left over, and `shardid verify --data` is content.
+///
+/// # Panics
+///
+/// Where that is not so. The servers' logs are kept.
+pub fn moves(rng: &mut StdRng, until: Until, talk: bool) -> Seen {
+    let began = Instant::now();
+    let estate = Estate::start(3, 12);
+    // Shards 0, 4 and 8 are born on pg1, pg2 and pg3.
+    let shards = [0, 4, 8];
+    let mut writers = Vec::new();
+    for shard in shards {
+        estate.make_tables(shard);
+        for lane in 0..2 {
+            let writer = Writer::begin(&estate, shard, lane << 40, Duration::from_millis(3));
+            writers.push((shard, writer));
+        }
+    }
+    let (mut moves, mut cut, mut back) = (0, 0, 0);
+    while match until {
+        Until::Moves(most) => moves < most,
+        Until::Elapsed(least) => began.elapsed() < least || cut < 2,
+    } {
+        moves += 1;
+        let shard = shards[rng.random_range(0..shards.len())];
+        let others: Vec<String> =
+            estate.nodes().into_iter().filter(|node| *node != estate.home(shard)).collect();
+        let to = &others[rng.random_range(0..others.len())];
+        let mut command = estate.command(&["move", &shard.to_string(), "--to", to, "--yes"]);
+        if moves % 2 == 1 {
+            let output = command.output().expect("the program runs");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "move {moves}: {said}");
+        } else {
+            cut += 1;
+            trouble(&estate, command, rng);
+            settle(&estate, shard, rng);
+        }
+        let id = estate.last_move(shard);
+        // One that was killed before it was written down leaves the one before it.
+        let old_copy = format!(
+            "SELECT count(*) FROM shardid.move WHERE move = nullif('{id}', '')::bigint
+                AND state = 'done' AND kind = 'copy' AND retired_at IS NULL"
+        );
+        if estate.psql("pg1", &old_copy) == "1" {
+            let word = if rng.random_ratio(1, 3) { "rollback" } else { "retire" };
+            back += u32::from(word == "rollback");
+            estate.run(&[word, &id]).ok();
+        }
+        for (_, writer) in &writers {
+            writer.wait_for(1);
+        }
+        if talk {
+            eprintln!("soak: {moves} moves, {} s", began.elapsed().as_secs());
+        }
+    }
+    let mut tallies: Vec<(u32, Tally)> = Vec::new();
+    let mut ids: Vec<(String, Vec<i64>)> = Vec::new();
+    for (number, (shard, writer)) in writers.into_iter().enumerate() {
+        let tally = writer.end();
+        let taken = tally.acknowledged.values().copied().collect();
+        ids.push((format!("writer {number} of shard {shard}"), taken));
+        match tallies.last_mut().filter(|(last, _)| *last == shard) {
+            Some((_, all)) => all.add(tally),
+            None => tallies.push((shard, tally)),
+        }
+    }
+    let rows = assert_unique(&ids);
+    for (shard, tally) in &tallies {
+        estate.assert_whole(*shard, tally);
+        estate.assert_no_trace(*shard);
+    }
+    estate.assert_no_streams();
+    let verified = estate.run(&["verify", "--data"]);
+    assert_eq!(verified.code, 0, "{}\n{}", verified.stdout, verified.stderr);
+    Seen { moves, cut, back, rows, took: began.elapsed() }
+}
+
+/// Starts a move and kills it, or one of the servers, somewhere in its course.
+fn trouble(estate: &Estate, mut command: Command, rng: &mut StdRng) {
+    let mut child = command.stderr(Stdio::null()).spawn().expect("the program runs");
+    std::thread::sleep(Duration::from_millis(rng.random_range(0..4_000)));
+    match rng.random_range(0..2 * estate.servers.len()) {
+        number if number < estate.servers.len() => {
+            estate.servers[number].kill9();
+            if rng.random() {
+                let _ = child.kill();
+            }
+            let _ = child.wait();
+            estate.servers[number].start();
+        }
+        _ => {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Brings a shard's move, if one stands, to its end: by either word.
+fn settle(estate: &Estate, shard: u32, rng: &mut StdRng) {
+    let id = estate.last_move(shard);
+    if id.is_empty() {
+        return;
+    }
+    let state = estate.state(&id);
+    if ["done", "aborted"].contains(&state.as_str()) {
+        return;
+    }
+    let word = if state != "switched" && rng.random() { "abort" } else { "resume" };
+    // What killed it may have killed others' connections too: once more, then.
+    let run = estate.run(&[word, &id]);
+    if run.code != 0 {
+        eprintln!("{word} {id} while {state}: {}", run.stderr);
+        estate.run(&["resume", &id]).ok();
+    }
+}
