@@ -15,6 +15,7 @@ mod sessions;
 mod setting;
 mod statistics;
 mod table;
+mod tickets;
 mod wal;
 
 use std::io::{IsTerminal, stderr};
@@ -44,7 +45,7 @@ struct Arguments {
 /// A part of the benchmark: it fills in lines of the table.
 type Part = fn(&Setting, &mut Table);
 
-const PARTS: [(&str, Part); 9] = [
+const PARTS: [(&str, Part); 10] = [
     ("calls", calls::run),
     ("sessions", sessions::run),
     ("pgbench", pgbench::run),
@@ -52,6 +53,7 @@ const PARTS: [(&str, Part); 9] = [
     ("single inserts", inserts::single),
     ("wal", wal::run),
     ("memory", memory::run),
+    ("tickets", tickets::run),
     ("write pause of moves", moves::pause),
     ("copy rate of moves", moves::copy_rate),
 ];
