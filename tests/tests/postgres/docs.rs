@@ -31,6 +31,7 @@ pages! {
     layouts: "docs/layouts.md",
     limits: "docs/limits.md",
     moving_a_shard: "docs/moving-a-shard.md",
+    mysql: "docs/mysql.md",
     outside_faces: "docs/outside-faces.md",
     privileges: "docs/privileges.md",
     sql_reference: "docs/sql-reference.md",

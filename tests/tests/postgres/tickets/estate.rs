@@ -104,6 +104,29 @@ fn what_changes_tickets_is_not_for_everybody() {
 }
 
 #[test]
+fn a_role_that_was_granted_what_the_reference_names_makes_and_drops_tickets() {
+    let database = Database::fresh();
+    let role = database.role("maker");
+    // The first one makes the schema.
+    database.psql(&format!(
+        "SELECT create_ticket('photos'); GRANT CREATE ON SCHEMA shardid_tickets TO {role}; \
+         GRANT INSERT, UPDATE, DELETE ON shardid.ticket TO {role}; \
+         GRANT EXECUTE ON FUNCTION create_ticket(text, integer, integer), drop_ticket(text), \
+             shardid.make_ticket(text, integer, integer, bigint), shardid.set_ticket(shardid.ticket, bigint), \
+             shardid.hold_ticket(shardid.ticket), shardid.known_ticket(text) TO {role}"
+    ));
+    let mut client = database.connect_as(&role);
+    run(
+        &mut client,
+        "SELECT create_ticket('mine'); SELECT next_ticket('mine'); SELECT drop_ticket('mine')",
+    );
+    run(&mut client, "SELECT create_ticket('invoices'); SELECT next_ticket_gapless('invoices')");
+    // What it did not make it cannot use or drop.
+    expect_error(&mut client, "SELECT next_ticket('photos')", "42501");
+    expect_error(&mut client, "SELECT drop_ticket('photos')", "42501");
+}
+
+#[test]
 fn the_rights_of_the_gapless_function_reach_tickets_only() {
     let database = Database::fresh();
     database.psql("CREATE SEQUENCE other; SELECT create_ticket('photos'); UPDATE shardid.ticket SET sequence = 'other'");
