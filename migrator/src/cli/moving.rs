@@ -20,7 +20,7 @@ pub(crate) struct MoveOptions {
     ///
     /// Such as where the servers do not reach each other any more. The move is
     /// then standing.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, hide_short_help = true, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) stall_seconds_max: u32,
 
     /// Hold copies and switches back while somebody is further behind than this
@@ -28,7 +28,7 @@ pub(crate) struct MoveOptions {
     /// Looks at the standbys of the target and at old copies that follow it, and
     /// at the targets of other moves from the same source. Without it nobody is
     /// waited for.
-    #[arg(long, value_name = "MEGABYTES", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, hide_short_help = true, value_name = "MEGABYTES", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) lag_mb_max: Option<u32>,
 }
 
