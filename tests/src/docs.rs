@@ -11,6 +11,7 @@
 
 mod expected;
 mod links;
+mod my;
 mod page;
 mod session;
 
@@ -88,7 +89,7 @@ impl Runner {
     /// and returns how many they are. The error begins with `name:line: `.
     pub fn run(&self, name: &str, text: &str) -> Result<usize, String> {
         let page = Page::parse(text).map_err(|(line, words)| format!("{name}:{line}: {words}"))?;
-        let mut stage = Stage { runner: self, psql: None, bash: None };
+        let mut stage = Stage { runner: self, psql: None, bash: None, my: None };
         for block in &page.blocks {
             stage.run(block).map_err(|(line, words)| format!("{name}:{line}: {words}"))?;
         }
@@ -108,6 +109,7 @@ struct Stage<'a> {
     runner: &'a Runner,
     psql: Option<Session>,
     bash: Option<Session>,
+    my: Option<my::Servers>,
 }
 
 impl<'a> Stage<'a> {
@@ -124,6 +126,24 @@ impl<'a> Stage<'a> {
                     Some(output) => output.compare(&words).map_err(|w| (output.line, w)),
                     None => Ok(()),
                 }
+            }
+            Kind::My { text, output, mariadb_only } => {
+                let servers = self.my.get_or_insert_with(my::Servers::start);
+                for (engine, Reply { words, failed }) in servers.ask(text, *mariadb_only) {
+                    if failed != output.as_ref().is_some_and(|output| output.shows_my_error()) {
+                        let how = if failed { "fails" } else { "does not fail" };
+                        return Err((
+                            block.line,
+                            format!("this block {how} on {engine}:\n{words}"),
+                        ));
+                    }
+                    if let Some(output) = output {
+                        output
+                            .compare(&words)
+                            .map_err(|w| (output.line, format!("on {engine}, {w}")))?;
+                    }
+                }
+                Ok(())
             }
             Kind::Console(commands) => {
                 for command in commands {

@@ -1,6 +1,6 @@
--- Ids. A session takes them in blocks that grow while it is busy (1, 2, 4 … 512)
--- and hands a block out for 20 ms; what it knows lies in user variables named
--- @shardid_…, which belong to no transaction.
+-- Ids. A session takes them in blocks that grow while it is busy (1, 2, 4 … 1024)
+-- and hands a block out for a tenth of a second; what it knows lies in user
+-- variables named @shardid_…, which belong to no transaction.
 --
 -- Nothing of a block may be handed out before the redo log has it, and only a
 -- commit makes sure of that: after a rollback and a crash, a counter may be back
@@ -25,7 +25,7 @@ BEGIN
     SET SESSION time_zone = '+00:00';
     SET clock = timestampdiff(MICROSECOND, '1970-01-01', sysdate(6));
     SET SESSION time_zone = zone;
-    IF @shardid_place < @shardid_last_place AND clock BETWEEN @shardid_taken_us AND @shardid_taken_us + 20000 THEN
+    IF @shardid_place < @shardid_last_place AND clock BETWEEN @shardid_taken_us AND @shardid_taken_us + 100000 THEN
         SELECT b.id INTO block_row FROM shardid.block b WHERE b.id = @shardid_block_row;
     END IF;
     IF block_row IS NOT NULL AND @shardid_shard = shard THEN
@@ -69,8 +69,8 @@ take_block: BEGIN
     END IF;
     SET step = (tick + slots - 1) DIV slots, each_us = greatest(slots DIV tick, 1);
     -- At most a quarter of what the layout has for the time that a block is good for.
-    SET size = if(@shardid_layout = of_layout AND clock BETWEEN @shardid_taken_us AND @shardid_taken_us + 100000,
-                  greatest(least(@shardid_size * 2, 512, slots * 5000 DIV tick), 1), 1);
+    SET size = if(@shardid_layout = of_layout AND clock BETWEEN @shardid_taken_us AND @shardid_taken_us + 1000000,
+                  greatest(least(@shardid_size * 2, 1024, slots * 25000 DIV tick), 1), 1);
 
     -- A user lock makes "look, then raise" one step, and is held for a few
     -- statements, never for a transaction. A row with a number of its own raises

@@ -25,6 +25,11 @@ impl Output {
         self.text.lines().any(|line| line.starts_with("ERROR:") || line.starts_with("error:"))
     }
 
+    /// The same for the client of MariaDB and MySQL.
+    pub(super) fn shows_my_error(&self) -> bool {
+        self.text.lines().any(|line| line.starts_with("ERROR "))
+    }
+
     /// Compares with what was printed.
     ///
     /// Blank lines, the width of columns and the end of lines do not count.

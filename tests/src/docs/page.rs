@@ -20,6 +20,8 @@ pub(super) struct Block {
 pub(super) enum Kind {
     /// Statements for psql, and what they print, if the page shows it.
     Sql { text: String, output: Option<Output> },
+    /// Statements for MariaDB and MySQL, or for MariaDB alone.
+    My { text: String, output: Option<Output>, mariadb_only: bool },
     /// Commands for a shell.
     Console(Vec<Command>),
 }
@@ -69,12 +71,19 @@ impl Page {
             let (language, manner) = info.split_once(' ').unwrap_or((&info, ""));
             match (language, manner) {
                 ("sql", "") => blocks.push(sql(line, body)?),
+                ("sql", "mysql" | "mariadb") => blocks.push(Block {
+                    line: line + 1,
+                    kind: Kind::My { text: body, output: None, mariadb_only: manner == "mariadb" },
+                }),
                 ("console", "") => blocks.push(console(line, &body)?),
                 ("text", "" | "example") => {
                     let output =
                         Output { line: line + 1, text: body, example: manner == "example" };
                     match blocks.last_mut().map(|block| &mut block.kind) {
-                        Some(Kind::Sql { output: none @ None, .. }) => *none = Some(output),
+                        Some(
+                            Kind::Sql { output: none @ None, .. }
+                            | Kind::My { output: none @ None, .. },
+                        ) => *none = Some(output),
                         _ => {
                             return Err((
                                 line,
@@ -88,7 +97,7 @@ impl Page {
                     return Err((
                         line,
                         format!(
-                            "a block of \"{info}\" cannot be run: there are sql, console, text, text example and text picture"
+                            "a block of \"{info}\" cannot be run: there are sql, sql mysql, sql mariadb, console, text, text example and text picture"
                         ),
                     ));
                 }

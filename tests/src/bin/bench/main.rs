@@ -10,6 +10,7 @@ mod calls;
 mod inserts;
 mod memory;
 mod moves;
+mod my;
 mod pgbench;
 mod sessions;
 mod setting;
@@ -45,7 +46,7 @@ struct Arguments {
 /// A part of the benchmark: it fills in lines of the table.
 type Part = fn(&Setting, &mut Table);
 
-const PARTS: [(&str, Part); 10] = [
+const PARTS: [(&str, Part); 12] = [
     ("calls", calls::run),
     ("sessions", sessions::run),
     ("pgbench", pgbench::run),
@@ -56,6 +57,8 @@ const PARTS: [(&str, Part); 10] = [
     ("tickets", tickets::run),
     ("write pause of moves", moves::pause),
     ("copy rate of moves", moves::copy_rate),
+    ("mariadb", my::mariadb),
+    ("mysql", my::mysql),
 ];
 
 fn main() {
