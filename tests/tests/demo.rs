@@ -59,7 +59,16 @@ fn the_demo_tells_its_story_to_the_end() {
     let told = told.expect("it can be run");
     assert!(told.status.success(), "{}", words(&told));
     let text = words(&told);
-    for part in ["17 rows, 17 different ids.", "QUERY PLAN", "look around:  psql", "stop: "] {
+    for part in [
+        "17 rows, 17 different ids.",
+        "QUERY PLAN",
+        "21 moves",
+        "done: 21 moves",
+        "visitors signed up meanwhile, and each is there once",
+        "21 old copies are dropped",
+        "look around:  psql",
+        "stop: ",
+    ] {
         assert!(text.contains(part), "no {part:?} in:\n{text}");
     }
     assert!(stopped.status.success(), "{}", words(&stopped));
