@@ -1,5 +1,6 @@
 //! What a move says while it goes on, and what it waits for.
 
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
@@ -110,11 +111,15 @@ fn moves_are_held_back_while_a_standby_of_the_target_is_far_behind() {
     behind(true);
     command = estate.command(&["move", "2", "--to", "pg2", "--lag-mb-max", "1", "--yes"]);
     command.stderr(Stdio::piped());
-    let child = command.spawn().expect("the program runs");
-    thread::sleep(Duration::from_secs(7));
+    let mut child = command.spawn().expect("the program runs");
+    let mut lines = BufReader::new(child.stderr.take().expect("it is a pipe")).lines();
+    let mut said = String::new();
+    while !said.contains("held back: ") {
+        let line = lines.next().unwrap_or_else(|| panic!("it was not held back:\n{said}"));
+        said += &format!("{}\n", line.expect("it speaks UTF-8"));
+    }
     behind(false);
-    let output = child.wait_with_output().expect("it is our child");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    said.extend(lines.map_while(Result::ok));
+    assert!(child.wait().expect("it is our child").success(), "{said}");
     assert!(said.contains("held back: walreceiver"), "{said}");
 }
