@@ -29,10 +29,10 @@ pub(super) const COMMON: Files<17> = [
 ];
 
 /// Those for MariaDB alone.
-pub(super) const MARIADB: Files<0> = [];
+pub(super) const MARIADB: Files<1> = [("V18__clear_block", sql!("mariadb/V18__clear_block.sql"))];
 
 /// Those for MySQL alone.
-pub(super) const MYSQL: Files<0> = [];
+pub(super) const MYSQL: Files<1> = [("V18__clear_block", sql!("mysql/V18__clear_block.sql"))];
 
 #[cfg(test)]
 mod tests {

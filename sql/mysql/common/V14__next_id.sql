@@ -47,7 +47,7 @@ take_block: BEGIN
     DECLARE zone VARCHAR(64) CHARACTER SET utf8mb4 DEFAULT @@SESSION.time_zone;
     DECLARE of_layout VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE its_state VARCHAR(8) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE epoch, tick, ticks, shards, slots, step, each_us, size, start_us, end_us, taken, own_row, old_row BIGINT;
+    DECLARE epoch, tick, ticks, shards, slots, step, each_us, size, start_us, end_us, taken, own_row BIGINT;
     DECLARE looks INT DEFAULT 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN DO release_lock('shardid.position'); RESIGNAL; END;
     SET @shardid_shard = NULL;
@@ -124,12 +124,9 @@ take_block: BEGIN
     IF size > 1 THEN
         INSERT INTO shardid.block () VALUES ();
         SET own_row = last_insert_id();
-        -- An old row of somebody's goes, without waiting where it is held. It has no
-        -- use any more, and a session that misses its row takes another block.
-        SELECT b.id INTO old_row FROM shardid.block b WHERE b.id = own_row - 5040 FOR UPDATE SKIP LOCKED;
-        IF old_row IS NOT NULL THEN
-            DELETE FROM shardid.block WHERE id = old_row;
-        END IF;
+        -- An old row of somebody's goes. It has no use any more, and a session that
+        -- misses its row takes another block.
+        CALL shardid.clear_block(own_row - 5040);
     END IF;
     SET @shardid_shard = of_shard, @shardid_layout = of_layout, @shardid_epoch_us = epoch, @shardid_tick_us = tick,
         @shardid_shards = shards, @shardid_slots = slots, @shardid_step = step, @shardid_each = each_us,

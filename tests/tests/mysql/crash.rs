@@ -7,7 +7,7 @@ use std::time::Duration;
 use shardid_tests::my::{Engine, Server, query, try_query};
 use shardid_tests::{Clock, assert_unique, on_both_engines};
 
-use crate::harness::{ids, new_shard};
+use crate::harness::{EndOf, ids, new_shard};
 
 on_both_engines!(
     a_server_that_is_killed_under_load_repeats_nothing,
@@ -59,6 +59,7 @@ fn kill_under_load(engine: Engine, clock: Clock, offsets: &[f64]) {
                 })
             })
             .collect();
+        let end = EndOf(&done);
         for offset in offsets {
             sleep(Duration::from_millis(if clock == Clock::Real { 300 } else { 800 }));
             server.kill9();
@@ -68,7 +69,7 @@ fn kill_under_load(engine: Engine, clock: Clock, offsets: &[f64]) {
             server.start();
         }
         sleep(Duration::from_millis(300));
-        done.store(true, Ordering::Relaxed);
+        drop(end);
         threads.into_iter().map(|thread| thread.join().expect("no client has an error")).collect()
     });
     let all = assert_unique(&got);

@@ -1,6 +1,6 @@
 //! What several of these tests need: many clients at once, and a shard of one's own.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::scope;
 
 use shardid_tests::my::{Server, query};
@@ -33,4 +33,13 @@ pub(crate) fn at_once<T: Send>(
             .collect();
         threads.into_iter().map(|thread| thread.join().expect("a session ends well")).collect()
     })
+}
+
+/// Ends the clients that look at a flag, also where a test fails in between.
+pub(crate) struct EndOf<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for EndOf<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

@@ -2,12 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use shardid_tests::my::{Engine, query, shared};
+use shardid_tests::my::{Engine, Server, query, shared};
 use shardid_tests::on_both_engines;
 
 use crate::harness::{ids, new_shard};
 
-on_both_engines!(open_transactions_of_others_keep_nobody_waiting, an_old_snapshot_gets_new_ids);
+on_both_engines!(
+    open_transactions_of_others_keep_nobody_waiting,
+    an_old_snapshot_gets_new_ids,
+    clearing_away_old_rows_waits_for_nobody,
+);
 
 fn open_transactions_of_others_keep_nobody_waiting(engine: Engine) {
     let server = shared(engine);
@@ -55,4 +59,29 @@ fn an_old_snapshot_gets_new_ids(engine: Engine) {
     let others = ids(&mut server.connect(), shard, 100);
     let own = ids(old, shard, 100);
     shardid_tests::assert_rising(&[others, own].concat());
+}
+
+fn clearing_away_old_rows_waits_for_nobody(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    let shard = new_shard(server, "instagram");
+    let holder = &mut server.connect();
+    query::<u64>(holder, "START TRANSACTION");
+    let mut all = ids(holder, shard, 20);
+    let held: i64 = query(holder, "SELECT @shardid_block_row")[0];
+    // The next block of anybody clears away the row that is still held.
+    let client = &mut server.connect();
+    query::<u64>(client, &format!("INSERT INTO shardid.block VALUES ({})", held + 5039));
+    query::<u64>(client, "SET innodb_lock_wait_timeout = 1");
+    all.extend(ids(client, shard, 20));
+    let rows: Vec<i64> = query(client, "SELECT max(id) FROM shardid.block");
+    assert!(rows[0] > held + 5039, "a block was taken: {rows:?}");
+    query::<u64>(holder, "COMMIT");
+    all.extend(ids(holder, shard, 20));
+    // And one that nobody holds goes.
+    let old = rows[0] + 100_000;
+    query::<u64>(client, &format!("INSERT INTO shardid.block VALUES ({old}), ({})", old + 5039));
+    all.extend(ids(client, shard, 3000));
+    let left: Vec<i64> = query(client, &format!("SELECT id FROM shardid.block WHERE id = {old}"));
+    assert!(left.is_empty(), "it was of no use any more");
+    shardid_tests::assert_unique(&[("all", all)]);
 }
