@@ -1,12 +1,14 @@
 //! One visit to the page of a ticket's or segment's sequence: take so many numbers at once.
 //!
-//! It is what `nextval` does, for a whole run of numbers, and with `nextval`'s own
-//! bookkeeping, so that the two may alternate: `log_cnt` counts the numbers that
-//! the last WAL record covers beyond `last_value`. Two things differ. The numbers
-//! are those of a class above a floor, wherever somebody's `setval` has put the
-//! sequence. And no number leaves before the record that covers it is safe:
-//! `nextval` leaves that to the commit of whoever wrote the record, so a crash
-//! may have it repeat what others of that record were given meanwhile.
+//! It is what `nextval` does, for a whole run of numbers, and the two may alternate:
+//! `log_cnt` is the *negative* of how many numbers our last WAL record covers beyond
+//! `last_value`. `nextval` reads that as "log now", and we trust no count of its own:
+//! where a sequence was made in the same transaction and `wal_level` is minimal, it
+//! counts numbers that no record covers. Two more things differ. The numbers are those
+//! of a class above a floor, wherever somebody's `setval` has put the sequence. And no
+//! number leaves before the record that covers it is safe: `nextval` leaves that to the
+//! commit of whoever wrote the record, so a crash may have it repeat what others of
+//! that record were given meanwhile.
 
 use pgrx::pg_sys;
 use shardid_ids::Class;
@@ -84,13 +86,13 @@ unsafe fn take(request: &Request, page: Page, place: Place) -> Visit {
         // Dirty first, then the redo pointer: see `sequence`.
         ffi::MarkBufferDirty(page.buffer);
         let mut lsn = page.lsn();
-        // What the record covers begins right after `last_value`, and a crash
+        // What our record covers begins right after `last_value`, and a crash
         // after a checkpoint would not read it any more.
         let covered = (*data).is_called != 0
             && (*data).last_value.checked_add(class.step()) == Some(first)
-            && (*data).log_cnt >= count
+            && (*data).log_cnt <= -count
             && lsn > ffi::GetRedoRecPtr();
-        let left = (*data).log_cnt.wrapping_sub(count);
+        let left = (*data).log_cnt.wrapping_add(count);
         let more = class.room(end, request.ahead, top);
         let callers_end = pg_sys::XactLastRecEnd;
 
@@ -105,7 +107,7 @@ unsafe fn take(request: &Request, page: Page, place: Place) -> Visit {
         (*data).last_value = end;
         (*data).log_cnt = match (covered, place.needs_wal) {
             (true, _) => left,
-            (false, true) => more,
+            (false, true) => -more,
             // Without WAL nothing is covered, and the next visit says so again.
             (false, false) => 0,
         };
@@ -114,6 +116,6 @@ unsafe fn take(request: &Request, page: Page, place: Place) -> Visit {
 
         // The wait for the record is ours alone: the commit need not wait for it again.
         pg_sys::XactLastRecEnd = callers_end;
-        Visit::Taken { first, logged: !covered, safe: lsn, place }
+        Visit::Taken { first, logged: !covered && place.needs_wal, safe: lsn, place }
     }
 }

@@ -176,6 +176,32 @@ fn a_change_that_was_told_of_is_there_after_a_crash_without_synchronous_commit()
 }
 
 #[test]
+fn a_ticket_made_changed_and_used_in_one_transaction_survives_a_crash_where_that_writes_no_wal() {
+    let server = Server::builder().conf("wal_level = minimal").conf("max_wal_senders = 0").start();
+    let database = Database::on(&server);
+    let mut client = database.connect();
+    let mut taken = vec![0];
+    for change in [
+        "SELECT create_ticket('photos', 1, 2)",
+        "SELECT shardid.limit_ticket('photos', 100000)",
+        "SELECT shardid.restep_ticket('photos', 3, 3, 100000)",
+        "SELECT shardid.raise_ticket('photos', 200000)",
+    ] {
+        run(&mut client, &format!("BEGIN; {change}"));
+        taken.extend(ids(&mut client, "SELECT next_ticket('photos') FROM generate_series(1, 300)"));
+        taken.extend(ids(&mut client, PLAIN));
+        run(&mut client, "COMMIT");
+        taken.extend(ids(&mut client, "SELECT next_tickets('photos', 3)"));
+        server.kill9();
+        server.start();
+        client = database.connect();
+        taken.extend(ids(&mut client, TAKE));
+    }
+    assert_rising(&taken);
+    assert!(*taken.last().unwrap() > 200_000);
+}
+
+#[test]
 fn kill_9_under_load_while_the_servers_change_repeats_nothing() {
     let server = Server::start_new();
     let database = with_ticket(&server);

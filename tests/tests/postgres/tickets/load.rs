@@ -9,7 +9,7 @@ use shardid_tests::postgres::Client;
 use shardid_tests::rand::Rng;
 use shardid_tests::{Database, assert_rising, assert_unique, rng};
 
-use crate::ask::{ids, one, run};
+use crate::ask::{column, ids, one, run};
 
 /// The ways to take numbers of a ticket.
 fn ways(name: &str) -> [String; 3] {
@@ -230,6 +230,28 @@ fn a_session_that_knows_the_old_steps_gives_none_of_its_numbers_above_the_floor(
             );
         }
     }
+}
+
+#[test]
+fn parallel_workers_take_tickets_and_none_comes_twice() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(
+        &mut client,
+        "SELECT create_ticket('photos', 2, 2); CREATE TABLE base AS SELECT generate_series(1, 200000) AS n; \
+         ANALYZE base; SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; \
+         SET parallel_tuple_cost = 0; SET max_parallel_workers_per_gather = 2; SET parallel_leader_participation = off",
+    );
+    let take = "SELECT next_ticket('photos') AS id FROM base";
+    let plan: Vec<String> = column(&mut client, &format!("EXPLAIN (VERBOSE, COSTS OFF) {take}"));
+    let plan = plan.join("\n");
+    let workers = plan.split("Parallel Seq Scan").nth(1);
+    assert!(workers.is_some_and(|scan| scan.contains("next_ticket(")), "the leader:\n{plan}");
+    let mut taken = ids(&mut client, take);
+    taken.sort_unstable();
+    assert_rising(&taken);
+    assert_eq!((taken.len(), taken[0]), (200_000, 2));
+    assert!(taken.iter().all(|number| number % 2 == 0));
 }
 
 #[test]
