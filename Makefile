@@ -31,7 +31,7 @@ install: deps ## build and install the extension (PG_CONFIG) and the program
 bench: deps ## print the ratios that docs/benchmarks.md explains
 	@scripts/with-server cargo run --quiet --package shardid-tests --bin bench -- $(ARGS)
 
-soak: deps ## crashes, clock steps and promotions at random, for as long as told
+soak: deps ## crashes, clock steps, promotions and cut moves at random, as told
 	@scripts/with-server cargo run --quiet --package shardid-tests --bin soak -- $(ARGS)
 
 lint: deps ## check formatting and run clippy, warnings denied
