@@ -67,7 +67,7 @@ fn a_server_from_an_old_backup_is_noticed_and_goes_on_above_its_old_numbers(engi
 
     servers.run(&["apply", "--yes"]).ok();
     let next = take(&servers, "my2", 1);
-    assert!(next > last && next % 2 == 0, "{next} is not above {last}");
+    assert!(next > last && next.is_multiple_of(2), "{next} is not above {last}");
     servers.is_clean();
 }
 
@@ -156,6 +156,6 @@ fn a_ticket_that_was_dropped_is_made_again_above_what_was_seen(engine: Engine) {
     assert!(run.stdout.contains("ticket orders is not on my2"), "{}", run.stdout);
     servers.run(&["apply", "--yes"]).ok();
     let next = take(&servers, "my2", 1);
-    assert!(next > last && next % 2 == 0, "{next}");
+    assert!(next > last && next.is_multiple_of(2), "{next}");
     servers.is_clean();
 }
