@@ -6,10 +6,12 @@
 //!
 //! - [`change`] grows or shrinks the set of servers without a repeated number;
 //! - [`rebase`] says how far a server must jump that has forgotten numbers;
-//! - [`plan`] is the difference between what should be and what is.
+//! - [`plan`] is the difference between what should be and what is;
+//! - [`problems`] is what could repeat a number on the servers as they are.
 
 mod change;
 mod plan;
+mod problems;
 mod rebase;
 
 use std::collections::BTreeMap;
@@ -18,7 +20,8 @@ use std::fmt;
 pub use change::{
     ChangeEffect, ChangeState, NoRoom, TicketChange, change_effects, first_floor, next_change_state,
 };
-pub use plan::{TicketNote, TicketPlan, TicketProblem, TicketStep, problems, ticket_plan};
+pub use plan::{TicketNote, TicketPlan, TicketStep, ticket_plan};
+pub use problems::{TicketProblem, problems};
 pub use rebase::{MARGIN, Seen, SeenAt, safe_floor};
 
 use crate::names::{NodeName, TicketName};

@@ -1,6 +1,7 @@
 //! Plans for tickets, from nothing to servers that have forgotten numbers.
 
 use super::*;
+use crate::set::ShardSet;
 use crate::tickets::{
     ChangeState, KnownServer, KnownTicket, MARGIN, SeenAt, TicketChange, TicketServer, TicketState,
 };

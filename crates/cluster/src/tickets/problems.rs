@@ -1,0 +1,224 @@
+//! What of the tickets could repeat a number, and the command that mends it.
+
+use std::collections::BTreeMap;
+
+use crate::names::{NodeName, TicketName};
+use crate::set::ShardSet;
+use crate::tickets::{Class, TicketTruth, classes};
+
+/// Something on a server that could repeat a number.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum TicketProblem {
+    /// The server hands out other numbers than it should.
+    #[error("ticket {ticket} on {node} hands out class {found} and not {wanted}")]
+    WrongClass {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+        /// What it hands out.
+        found: Class,
+        /// What the catalogue says.
+        wanted: Class,
+    },
+    /// The server has handed out numbers that it does not remember.
+    #[error("ticket {ticket} on {node} stands at {last}, although {high_water} was handed out")]
+    Behind {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+        /// What it remembers.
+        last: u64,
+        /// What was seen.
+        high_water: u64,
+    },
+    /// The server was restored from a backup.
+    #[error(
+        "node {0} was restored from a backup: it does not carry the mark that was last left there"
+    )]
+    OldMark(NodeName),
+    /// Another server answers.
+    #[error("node {0} is another server than before, or a restored one")]
+    OtherServer(NodeName),
+    /// Two nodes are one server, or one is a copy of the other.
+    #[error("nodes {0} and {1} are one server, or one is a copy of the other")]
+    SameServer(NodeName, NodeName),
+    /// The ticket is gone from the server.
+    #[error("ticket {ticket} is not on {node}, which should hand it out")]
+    Missing {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+    },
+    /// A server hands out a ticket that it should not.
+    #[error("ticket {ticket} is on {node}, which is none of its servers")]
+    Stray {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+    },
+    /// A ceiling that no change accounts for.
+    #[error(
+        "ticket {ticket} on {node} ends before {ceiling}, although its servers are not being changed"
+    )]
+    Ceiling {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+        /// The ceiling.
+        ceiling: u64,
+    },
+    /// A change that was cut.
+    #[error("a change of the servers of ticket {0} is standing")]
+    Standing(TicketName),
+    /// Two MySQL servers make ids for one shard.
+    #[error("shards {shards} make ids on {first} and on {second}")]
+    OpenTwice {
+        /// The shards.
+        shards: ShardSet,
+        /// A server.
+        first: NodeName,
+        /// Another one.
+        second: NodeName,
+    },
+    /// A MySQL server makes ids for shards of the map.
+    #[error("shards {shards} make ids on {node}, although the map has them on PostgreSQL nodes")]
+    Mapped {
+        /// The shards.
+        shards: ShardSet,
+        /// The server.
+        node: NodeName,
+    },
+}
+
+impl TicketProblem {
+    /// The command that mends it.
+    pub fn mend(&self) -> String {
+        match self {
+            Self::WrongClass { .. }
+            | Self::Behind { .. }
+            | Self::OldMark(_)
+            | Self::OtherServer(_)
+            | Self::Missing { .. }
+            | Self::Ceiling { .. } => "shardid apply".to_owned(),
+            Self::SameServer(_, second) => format!(
+                "stop one of them, give node {second} a server of its own, then `shardid apply`"
+            ),
+            Self::Stray { ticket, node } => format!(
+                "`shardid tickets add-server {ticket} {node}`, or drop it there: CALL shardid.drop_ticket('{ticket}')"
+            ),
+            Self::Standing(ticket) => format!("shardid tickets resume {ticket}"),
+            Self::OpenTwice { second: node, .. } | Self::Mapped { node, .. } => {
+                format!("take others on {node}, and drop these there: CALL shardid.drop_shard(…)")
+            }
+        }
+    }
+
+    /// Whether servers of this ticket may hand out each other's numbers.
+    pub(super) fn is_overlap(&self, of: &TicketName) -> bool {
+        matches!(self, Self::WrongClass { ticket, .. } | Self::Ceiling { ticket, .. } if ticket == of)
+    }
+
+    /// The server it is on, unless it is between servers.
+    pub fn node(&self) -> Option<&NodeName> {
+        match self {
+            Self::WrongClass { node, .. }
+            | Self::Behind { node, .. }
+            | Self::OldMark(node)
+            | Self::OtherServer(node)
+            | Self::Missing { node, .. }
+            | Self::Stray { node, .. }
+            | Self::Ceiling { node, .. }
+            | Self::Mapped { node, .. } => Some(node),
+            Self::SameServer(..) | Self::Standing(_) | Self::OpenTwice { .. } => None,
+        }
+    }
+}
+
+/// Everything that could repeat a number, of the servers that answered.
+pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
+    let mut found = Vec::new();
+    let mut by_identity: BTreeMap<&str, &NodeName> = BTreeMap::new();
+    let mut earlier: Vec<(&NodeName, &ShardSet)> = Vec::new();
+    for (node, server) in &truth.servers {
+        // A server without our schema does not say which one it is yet.
+        let twin = Some(&server.identity).filter(|identity| !identity.is_empty());
+        if let Some(first) = twin.and_then(|identity| by_identity.insert(identity, node)) {
+            found.push(TicketProblem::SameServer(first.clone(), node.clone()));
+        }
+        let mapped = server.shards.and(&truth.mapped);
+        if !mapped.is_empty() {
+            found.push(TicketProblem::Mapped { shards: mapped, node: node.clone() });
+        }
+        for (first, shards) in &earlier {
+            let shards = shards.and(&server.shards);
+            if !shards.is_empty() {
+                let (first, second) = ((*first).clone(), node.clone());
+                found.push(TicketProblem::OpenTwice { shards, first, second });
+            }
+        }
+        earlier.push((node, &server.shards));
+        match truth.known_servers.get(node) {
+            Some(known) if known.identity != server.identity => {
+                found.push(TicketProblem::OtherServer(node.clone()));
+            }
+            Some(known) if !server.mark.as_ref().is_some_and(|m| known.marks.contains(m)) => {
+                found.push(TicketProblem::OldMark(node.clone()));
+            }
+            _ => {}
+        }
+    }
+    let changing: Vec<&TicketName> = truth.changes.iter().map(|change| &change.ticket).collect();
+    for (ticket, known) in &truth.known {
+        // Between two sets of servers nothing is where it will be.
+        if changing.contains(&ticket) {
+            found.push(TicketProblem::Standing(ticket.clone()));
+            continue;
+        }
+        let nodes = known.nodes();
+        for ((node, wanted), (_, seen)) in classes(&nodes).zip(&known.servers) {
+            if !truth.servers.contains_key(node) {
+                continue;
+            }
+            let (ticket, node) = (ticket.clone(), node.clone());
+            let Some(state) = truth.state(&node, &ticket) else {
+                found.push(TicketProblem::Missing { ticket, node });
+                continue;
+            };
+            if state.class != wanted {
+                let found_class = state.class;
+                found.push(TicketProblem::WrongClass {
+                    ticket: ticket.clone(),
+                    node: node.clone(),
+                    found: found_class,
+                    wanted,
+                });
+            }
+            if let Some(ceiling) = state.ceiling {
+                let (ticket, node) = (ticket.clone(), node.clone());
+                found.push(TicketProblem::Ceiling { ticket, node, ceiling });
+            }
+            if state.last < seen.high_water() {
+                let (last, high_water) = (state.last, seen.high_water());
+                found.push(TicketProblem::Behind { ticket, node, last, high_water });
+            }
+        }
+    }
+    for (node, server) in &truth.servers {
+        for (ticket, state) in &server.tickets {
+            if state.has_ended() {
+                continue;
+            }
+            let Some(known) = truth.known.get(ticket) else { continue };
+            if !changing.contains(&ticket) && !known.nodes().contains(node) {
+                let (ticket, node) = (ticket.clone(), node.clone());
+                found.push(TicketProblem::Stray { ticket, node });
+            }
+        }
+    }
+    found
+}
