@@ -178,7 +178,7 @@ async fn act(
     let (ChangeEffect::Limit { node, .. }
     | ChangeEffect::Restep { node, .. }
     | ChangeEffect::Create { node, .. }
-    | ChangeEffect::Retire { node }) = effect;
+    | ChangeEffect::Retire { node, .. }) = effect;
     let server = servers.get_mut(node).expect("all servers that are asked are connected");
     match effect {
         ChangeEffect::Limit { ceiling, .. } => {
@@ -196,8 +196,8 @@ async fn act(
             server.begin(ticket, *class, *floor).await?;
             talk::line(format_args!("  {node}: begins with class {class}, above {floor}"));
         }
-        ChangeEffect::Retire { .. } => {
-            let last = server.retire(ticket).await?;
+        ChangeEffect::Retire { floor, .. } => {
+            let last = server.retire(ticket, *floor).await?;
             talk::line(format_args!("  {node}: has ended at {last}"));
         }
     }

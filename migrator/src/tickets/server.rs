@@ -1,5 +1,7 @@
 //! One server of tickets, and what can be done on it.
 
+use std::time::Duration;
+
 use shardid_cluster::{Class, NodeName, TicketName};
 use sqlx::Executor;
 
@@ -15,7 +17,10 @@ pub(crate) struct Server {
 }
 
 /// How often a ticket is tried to be ended while clients take its numbers.
-const RETIRE_TRIES: u32 = 100;
+const RETIRE_TRIES: u32 = 200;
+
+/// How long to wait for them to run into their ceiling.
+const RETIRE_PAUSE: Duration = Duration::from_millis(10);
 
 /// What a server says to a ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,16 +121,23 @@ impl Server {
         }
     }
 
-    /// Hands out nothing more; returns the last number. Clients that are quicker
-    /// than this are given a ceiling that is ever further away, and run into it.
-    pub(crate) async fn retire(&mut self, ticket: &TicketName) -> Result<u64, Failure> {
+    /// Hands out nothing more; returns the last number.
+    ///
+    /// Clients may be quicker than "look, then end there". They are given one
+    /// ceiling a little further on, never above the floor, and run into it.
+    pub(crate) async fn retire(&mut self, ticket: &TicketName, floor: u64) -> Result<u64, Failure> {
+        let mut near = false;
         for tries in 0..RETIRE_TRIES {
             let Some(last) = self.last(ticket).await? else { return Ok(0) };
             if self.limit(ticket, last + 1).await? == Limited::Yes {
                 return Ok(last);
             }
-            let room = 1 << tries.min(16);
-            self.limit(ticket, last.saturating_add(room)).await?;
+            if near {
+                tokio::time::sleep(RETIRE_PAUSE).await;
+            } else {
+                let ceiling = last.saturating_add(1 << tries.min(20)).min(floor + 1);
+                near = self.limit(ticket, ceiling).await? == Limited::Yes;
+            }
         }
         Err(Failure::new(format!("could not end ticket {ticket}: its clients are too quick"))
             .at(format!("node {}", self.node)))

@@ -100,6 +100,8 @@ pub enum ChangeEffect {
     Retire {
         /// The server.
         node: NodeName,
+        /// No number of its is above it, however quick its clients are.
+        floor: u64,
     },
 }
 
@@ -152,7 +154,7 @@ pub fn change_effects(change: &TicketChange) -> Vec<ChangeEffect> {
             .collect(),
         ChangeState::Stepped => (change.before.iter().filter(asked))
             .filter(|node| !change.after.contains(node))
-            .map(|node| ChangeEffect::Retire { node: node.clone() })
+            .map(|node| ChangeEffect::Retire { node: node.clone(), floor })
             .collect(),
         ChangeState::Done => Vec::new(),
     }

@@ -62,8 +62,9 @@ fn act(servers: &mut Servers, effect: &ChangeEffect) -> Result<(), u64> {
                 *counter = new;
             }
         }
-        ChangeEffect::Retire { node } => {
+        ChangeEffect::Retire { node, floor } => {
             let counter = servers.get_mut(node).expect("an old server is there");
+            assert!(counter.last <= *floor, "a number above the floor was handed out");
             counter.ceiling = Some(counter.last + 1);
         }
     }
@@ -179,7 +180,7 @@ fn a_server_that_is_gone_is_not_asked() {
             let (ChangeEffect::Limit { node: asked, .. }
             | ChangeEffect::Restep { node: asked, .. }
             | ChangeEffect::Create { node: asked, .. }
-            | ChangeEffect::Retire { node: asked }) = effect;
+            | ChangeEffect::Retire { node: asked, .. }) = effect;
             assert_eq!(asked, node(1), "in {}", state.as_str());
         }
     }
