@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use shardid_cluster::{Class, NodeName, TicketName};
-use sqlx::Executor;
 
 use super::{Session, run};
 use crate::failure::Failure;
@@ -43,13 +42,7 @@ impl Server {
         node: &NodeName,
         task: &str,
     ) -> Result<Self, Failure> {
-        let mut session = Session::connect(node, file.address(node)?, task).await?;
-        if let Session::Postgres(connection) = &mut session {
-            connection
-                .execute(postgres::sql!("apply/use_extension.sql"))
-                .await
-                .map_err(|error| postgres::failure(node, &error))?;
-        }
+        let session = Session::connect(node, file.address(node)?, task).await?;
         Ok(Self { node: node.clone(), session })
     }
 
