@@ -1,5 +1,4 @@
-//! The schema on a MySQL server: refinery's migrations, those of all engines
-//! and those of this one.
+//! The schema on a MySQL server, by refinery's migrations.
 //!
 //! DDL is no part of a transaction there, so a cut may leave a migration made
 //! and not written down: each of them may be run again. Whoever calls
@@ -11,28 +10,23 @@ use sqlx::Executor;
 use sqlx::mysql::MySqlConnection;
 
 use crate::failure::Failure;
-use crate::mysql::look::Flavour;
 use crate::mysql::{failure, sql};
 use crate::refinery::refinery_session;
 
-use crate::mysql::migrations::{CATALOG, COMMON, MARIADB, MYSQL};
+use crate::mysql::migrations::{CATALOG, SCHEMA};
 
-fn parsed<'a>(files: impl IntoIterator<Item = &'a (&'a str, &'a str)>) -> Vec<Migration> {
+fn parsed(files: &[(&str, &str)]) -> Vec<Migration> {
     let parse = |(name, sql): &(&str, &str)| {
         Migration::unapplied(name, sql).expect("the names of the files are in refinery's form")
     };
-    let mut migrations: Vec<Migration> = files.into_iter().map(parse).collect();
+    let mut migrations: Vec<Migration> = files.iter().map(parse).collect();
     migrations.sort_by_key(Migration::version);
     migrations
 }
 
-/// The migrations of the schema on this kind of server, in order.
-pub(crate) fn of_schema(flavour: Flavour) -> Vec<Migration> {
-    let own: &[(&str, &str)] = match flavour {
-        Flavour::MariaDb => &MARIADB,
-        Flavour::MySql => &MYSQL,
-    };
-    parsed(COMMON.iter().chain(own))
+/// The migrations of the schema, in order.
+pub(crate) fn of_schema() -> Vec<Migration> {
+    parsed(&SCHEMA)
 }
 
 /// The migrations of a catalogue.
@@ -48,10 +42,9 @@ pub(crate) fn latest(migrations: &[Migration]) -> i32 {
 /// Makes the schema or brings it up to date.
 pub(crate) async fn schema(
     connection: &mut MySqlConnection,
-    flavour: Flavour,
     node: &NodeName,
 ) -> Result<(), Failure> {
-    run(connection, &of_schema(flavour), "shardid.schema_history", node).await
+    run(connection, &of_schema(), "shardid.schema_history", node).await
 }
 
 /// Makes the catalogue's tables or brings them up to date.

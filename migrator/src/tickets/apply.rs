@@ -14,7 +14,7 @@ use super::{Journal, Server, Session};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::moving::cut;
-use crate::mysql::{look::Settings, migrate};
+use crate::mysql::migrate;
 use crate::talk;
 use crate::view::tickets as view;
 
@@ -102,8 +102,7 @@ async fn install(
         server.session.lock(node, options.wait).await?;
     }
     if let Session::Mysql(connection) = &mut server.session {
-        let flavour = Settings::of(connection, node).await?.flavour();
-        migrate::schema(connection, flavour, node).await?;
+        migrate::schema(connection, node).await?;
     }
     server.session.close().await;
     Ok(())

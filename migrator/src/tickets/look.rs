@@ -11,7 +11,7 @@ use sqlx::FromRow;
 use super::{Journal, Session, rows};
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
-use crate::mysql::look::{Flavour, Settings, unsafe_tables};
+use crate::mysql::look::{Settings, unsafe_tables};
 use crate::mysql::{self, migrate};
 
 /// What a node said, and what speaks against it.
@@ -179,9 +179,9 @@ async fn ask(
         answer.version = format!("{} {}", settings.flavour(), settings.version());
         answer.refusals = settings.refusals(node, accept_power_loss);
         answer.refusals.append(&mut unsafe_tables(connection, node).await?);
-        answer.latest = migrate::latest(&migrate::of_schema(settings.flavour()));
+        answer.latest = migrate::latest(&migrate::of_schema());
         answer.server.migration =
-            Some(installed(connection, node, settings.flavour(), &mut answer.refusals).await?);
+            Some(installed(connection, node, &mut answer.refusals).await?);
         uuid = settings.uuid().map(str::to_owned);
     }
     let has: Result<Vec<HasRow>, _> = rows!(&mut session, "tickets/has.sql");
@@ -229,7 +229,6 @@ async fn ask(
 async fn installed(
     connection: &mut sqlx::mysql::MySqlConnection,
     node: &NodeName,
-    flavour: Flavour,
     refusals: &mut Vec<Failure>,
 ) -> Result<i32, Failure> {
     let said = |error: sqlx::Error| mysql::failure(node, &error);
@@ -244,7 +243,7 @@ async fn installed(
         .fetch_all(connection)
         .await
         .map_err(said)?;
-    let known = migrate::of_schema(flavour);
+    let known = migrate::of_schema();
     for (version, name, checksum) in &run {
         let same = known.iter().any(|migration| {
             *version == migration.version() && *checksum == migration.checksum().to_string()

@@ -70,17 +70,20 @@ impl Engine {
         if beside.exists() { beside } else { name.into() }
     }
 
-    /// Makes a data folder with a user `root` that needs no password.
+    /// Makes a data folder with a user `root` that needs no password. Temporary
+    /// tables go to the folder beside it, which no other server has.
     pub(crate) fn make_data(self, data: &Path) {
+        let folder = data.parent().expect("it is in a folder").display().to_string();
+        let variables = [("TMPDIR", folder)];
         let mut command = match self {
             Self::MariaDb => {
-                let mut command = as_server(Path::new("mariadb-install-db"), &[]);
+                let mut command = as_server(Path::new("mariadb-install-db"), &variables);
                 command.args(["--no-defaults", "--auth-root-authentication-method=normal"]);
                 command.args(["--skip-test-db", "--skip-name-resolve"]);
                 command
             }
             Self::MySql => {
-                let mut command = as_server(&self.server(), &[]);
+                let mut command = as_server(&self.server(), &variables);
                 command.args(["--no-defaults", "--initialize-insecure"]);
                 command
             }

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Engine, Server};
+use super::Server;
 
 /// The modes that the program installs under; routines keep those they were made with.
 const SESSION: &str = "SET SESSION sql_mode = 'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,NO_ZERO_DATE,\
@@ -20,7 +20,7 @@ pub(crate) fn install(server: &Server) {
         &mut client,
         "CREATE DATABASE IF NOT EXISTS shardid DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
     );
-    for file in files(server.engine()) {
+    for file in files() {
         let sql = fs::read_to_string(&file).expect("a file of ours can be read");
         if let Err(error) = super::try_query::<String>(&mut client, &sql) {
             panic!("{} cannot be installed: {error:?}", file.display());
@@ -28,14 +28,13 @@ pub(crate) fn install(server: &Server) {
     }
 }
 
-/// The files of an engine, by their numbers: `V7__name.sql`.
-fn files(engine: Engine) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sql/mysql");
-    let own = if engine == Engine::MariaDb { "mariadb" } else { "mysql" };
-    let mut files: Vec<(u32, PathBuf)> = ["common", own]
-        .iter()
-        .filter_map(|part| fs::read_dir(folder.join(part)).ok())
-        .flat_map(|entries| entries.flatten().map(|entry| entry.path()))
+/// The files, by their numbers: `V7__name.sql`.
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sql/mysql/schema");
+    let mut files: Vec<(u32, PathBuf)> = fs::read_dir(folder)
+        .expect("the folder is there")
+        .flatten()
+        .map(|entry| entry.path())
         .filter_map(|path| {
             let number = path.file_name()?.to_str()?.strip_prefix('V')?.split_once("__")?.0;
             Some((number.parse().ok()?, path))

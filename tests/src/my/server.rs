@@ -141,6 +141,8 @@ impl Server {
             .expect("the log can be written");
         let mut variables = self.clock.variables(&self.folder);
         variables.push(("TZ", self.zone.clone().unwrap_or_else(|| "UTC".into())));
+        // A server that starts removes the temporary tables of all that share its folder.
+        variables.push(("TMPDIR", self.folder.display().to_string()));
         let mut command = self.engine.command(&variables);
         command.arg("--no-defaults").arg(format!("--datadir={}", self.data.display()));
         command.arg(format!("--socket={}", self.socket().display()));

@@ -85,4 +85,17 @@ fn an_hour_that_comes_twice_comes_once_in_ids(engine: Engine) {
         assert_eq!(local, ["02:30"], "the zone is the one meant");
     }
     assert!(times.iter().all(|off| (0..5).contains(off)), "ids are off by {times:?} s");
+
+    // A block of the first time is not for the second, though the session's clock
+    // says that no time has gone by.
+    let change = change + 365 * 86_400 + 6 * 86_400; // 2027-10-31 01:00:00 UTC
+    let offset = (change - 1800 - now) as f64;
+    server.set_clock(offset);
+    let mut before = ids(client, shard, 30);
+    server.set_clock(offset + 3600.0);
+    let after = ids(client, shard, 1)[0];
+    let at = format!("SELECT timestampdiff(SECOND, '1970-01-01', shardid.id_time({after}))");
+    assert!(query::<i64>(client, &at)[0] >= change + 1800, "an id of an hour ago");
+    before.push(after);
+    assert_rising(&before);
 }

@@ -240,7 +240,7 @@ fn a_layout_that_has_ended_is_refused(engine: Engine) {
     let shard = new_shard(server, "log32_2020");
     query::<u64>(
         client,
-        "UPDATE shardid.layout SET ticks = unix_timestamp() - 1577836800 + 2 WHERE name = 'log32_2020'",
+        "UPDATE shardid.shard SET ticks = unix_timestamp() - 1577836800 + 2 WHERE layout = 'log32_2020'",
     );
     ids(client, shard, 1);
     sleep(Duration::from_secs(3));

@@ -2,6 +2,7 @@
 //!
 //! Each test has two names, `on_mariadb::NAME` and `on_mysql::NAME`.
 
+mod blocks;
 mod change;
 mod clock;
 mod crash;

@@ -1,10 +1,17 @@
--- The shards that this server makes ids for. A shard lives on one server.
+-- The shards that this server makes ids for. A shard lives on one server. What
+-- next_id has to know of the layout, which never changes, stands in the shard's
+-- own row: each table that a function could come to costs every call of it.
 
 CREATE TABLE IF NOT EXISTS shardid.shard (
     shard      BIGINT      NOT NULL,
     layout     VARCHAR(63) NOT NULL,
     state      VARCHAR(8)  NOT NULL DEFAULT 'open' COMMENT 'open, fenced or moved',
     created_at DATETIME(6) NOT NULL               COMMENT 'in UTC',
+    epoch_us   BIGINT      NOT NULL,
+    tick_us    BIGINT      NOT NULL,
+    ticks      BIGINT      NOT NULL,
+    shards     BIGINT      NOT NULL,
+    slots      BIGINT      NOT NULL,
     PRIMARY KEY (shard),
     CONSTRAINT shard_layout FOREIGN KEY (layout) REFERENCES shardid.layout (name),
     CONSTRAINT shard_state CHECK (state IN ('open', 'fenced', 'moved'))
@@ -34,7 +41,9 @@ BEGIN
         SET words = concat('shard ', coalesce(shard, 'NULL'), ' is outside 0 to ', most - 1, ' of layout ', layout);
         SIGNAL SQLSTATE '22003' SET MESSAGE_TEXT = words;
     END IF;
-    INSERT INTO shardid.shard (shard, layout, created_at) VALUES (shard, layout, utc_timestamp(6));
+    INSERT INTO shardid.shard (shard, layout, created_at, epoch_us, tick_us, ticks, shards, slots)
+    SELECT shard, l.name, utc_timestamp(6), l.epoch_us, l.tick_us, l.ticks, l.shards, l.slots
+    FROM shardid.layout l WHERE l.name = layout;
 END;
 
 DROP PROCEDURE IF EXISTS shardid.drop_shard;

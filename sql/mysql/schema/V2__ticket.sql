@@ -9,6 +9,7 @@ CREATE TABLE IF NOT EXISTS shardid.ticket (
     `floor`     BIGINT UNSIGNED NOT NULL COMMENT 'all numbers of this class are above it',
     ceiling     BIGINT UNSIGNED          COMMENT 'no number at or above it is handed out',
     max_ticket  BIGINT UNSIGNED NOT NULL COMMENT 'the largest number that its readers can hold',
+    gapless     BOOL            NOT NULL DEFAULT FALSE COMMENT 'whether next_ticket_gapless hands it out',
     PRIMARY KEY (name),
     CONSTRAINT ticket_class CHECK (server BETWEEN 1 AND servers AND servers <= 1000),
     CONSTRAINT ticket_range CHECK (`floor` <= last_ticket AND last_ticket <= max_ticket)
@@ -18,5 +19,5 @@ CREATE TABLE IF NOT EXISTS shardid.ticket (
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW shardid.tickets AS
 SELECT t.name, t.server, t.servers,
        CASE WHEN t.last_ticket > t.`floor` THEN t.last_ticket END AS last_ticket,
-       t.ceiling, t.`floor`
+       t.ceiling, t.`floor`, t.gapless
 FROM shardid.ticket t;

@@ -1,0 +1,163 @@
+//! The blocks in which a busy session takes tickets: what they must not cost.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use shardid_tests::my::{Engine, expect_refused, query, shared, try_query};
+use shardid_tests::mysql::Conn;
+use shardid_tests::{assert_rising, assert_unique, on_both_engines};
+
+on_both_engines!(
+    a_session_that_takes_its_time_leaves_no_gap,
+    a_busy_session_takes_blocks_in_its_class,
+    a_block_is_not_handed_out_late,
+    a_block_whose_transaction_is_undone_is_not_handed_out,
+    the_numbers_of_a_session_rise_however_they_are_taken,
+    the_last_numbers_are_all_handed_out,
+    two_tickets_have_nothing_in_common,
+    gapless_numbers_are_given_back_and_waited_for,
+);
+
+fn create(client: &mut Conn, name: &str, server: u32, servers: u32) {
+    query::<u64>(client, &format!("CALL shardid.create_ticket('{name}', {server}, {servers})"));
+}
+
+fn take(client: &mut Conn, name: &str, count: usize) -> Vec<i64> {
+    let sql = format!("SELECT shardid.next_ticket('{name}')");
+    (0..count).map(|_| query::<i64>(client, &sql)[0]).collect()
+}
+
+fn last(client: &mut Conn, name: &str) -> i64 {
+    query(client, &format!("SELECT last_ticket FROM shardid.tickets WHERE name = '{name}'"))[0]
+}
+
+/// Takes numbers until some are left of a block; returns those taken.
+fn until_a_block(client: &mut Conn, name: &str) -> Vec<i64> {
+    let mut got = Vec::new();
+    for _ in 0..1000 {
+        got.extend(take(client, name, 1));
+        let left = "SELECT coalesce(@shardid_ticket_last - @shardid_ticket_number, 0)";
+        if query::<i64>(client, left)[0] > 2 {
+            return got;
+        }
+    }
+    panic!("a thousand numbers without a block");
+}
+
+fn a_session_that_takes_its_time_leaves_no_gap(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    create(client, "slow", 1, 1);
+    for number in 1..=14 {
+        assert_eq!(take(client, "slow", 1), [number]);
+        assert_eq!(last(client, "slow"), number, "nothing was taken in advance");
+        sleep(Duration::from_millis(110));
+    }
+}
+
+fn a_busy_session_takes_blocks_in_its_class(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    create(client, "busy", 2, 3);
+    let got = until_a_block(client, "busy");
+    assert!(last(client, "busy") > *got.last().expect("some"), "the rest of the block is taken");
+    let all = [got, take(client, "busy", 100)].concat();
+    assert_rising(&all);
+    assert!(all.iter().all(|number| number % 3 == 2), "{all:?}");
+    let most = *all.last().expect("some") + 3 * 32;
+    assert!(last(client, "busy") < most, "a block has 32 numbers at most");
+}
+
+fn a_block_is_not_handed_out_late(engine: Engine) {
+    let server = shared(engine);
+    let (client, other) = (&mut server.connect(), &mut server.connect());
+    create(client, "late", 1, 1);
+    until_a_block(client, "late");
+    sleep(Duration::from_millis(110));
+    let others = take(other, "late", 1);
+    assert!(take(client, "late", 1) > others, "what was left is older than what another has");
+}
+
+fn a_block_whose_transaction_is_undone_is_not_handed_out(engine: Engine) {
+    let server = shared(engine);
+    let (client, other) = (&mut server.connect(), &mut server.connect());
+    create(client, "gone", 1, 1);
+    for end in ["ROLLBACK", "ROLLBACK TO before_it; COMMIT"] {
+        query::<u64>(client, "START TRANSACTION; SAVEPOINT before_it");
+        until_a_block(client, "gone");
+        query::<u64>(client, end);
+        // At once, while the block is young.
+        let own = take(client, "gone", 3);
+        let others = take(other, "gone", 100);
+        let more = take(client, "gone", 50);
+        assert_unique(&[("own", own), ("others", others), ("more", more)]);
+    }
+}
+
+fn the_numbers_of_a_session_rise_however_they_are_taken(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    create(client, "mixed", 1, 2);
+    let mut all = until_a_block(client, "mixed");
+    all.extend(query::<i64>(client, "SELECT shardid.next_tickets('mixed', 5)"));
+    all.extend(until_a_block(client, "mixed"));
+    all.extend(take(client, "mixed", 5));
+    assert_rising(&all);
+}
+
+fn the_last_numbers_are_all_handed_out(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    let largest = i64::MAX;
+    query::<u64>(
+        client,
+        &format!("CALL shardid.create_ticket_above('last', 1, 1, {})", largest - 21),
+    );
+    let got = take(client, "last", 12);
+    // None is left out: what a block does not have time for would be.
+    let mut rest = Vec::new();
+    while let Ok(more) = try_query::<i64>(client, "SELECT shardid.next_ticket('last')") {
+        rest.extend(more);
+    }
+    let all = [got, rest].concat();
+    assert_rising(&all);
+    assert_eq!(all.last(), Some(&largest));
+    expect_refused(client, "SELECT shardid.next_ticket('last')", "22003");
+}
+
+fn two_tickets_have_nothing_in_common(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    create(client, "these", 1, 2);
+    create(client, "those", 2, 2);
+    let (mut these, mut those) = (until_a_block(client, "these"), until_a_block(client, "those"));
+    for _ in 0..20 {
+        these.extend(take(client, "these", 1));
+        those.extend(take(client, "those", 1));
+    }
+    assert_rising(&these);
+    assert_rising(&those);
+    assert!(these.iter().all(|n| n % 2 == 1) && those.iter().all(|n| n % 2 == 0));
+}
+
+fn gapless_numbers_are_given_back_and_waited_for(engine: Engine) {
+    let server = shared(engine);
+    let (client, other) = (&mut server.connect(), &mut server.connect());
+    create(client, "invoices", 1, 1);
+    let next = "SELECT shardid.next_ticket_gapless('invoices')";
+    for number in 1..=20 {
+        assert_eq!(query::<i64>(client, next), [number], "never a block");
+    }
+    query::<u64>(client, "START TRANSACTION");
+    assert_eq!(query::<i64>(client, next), [21]);
+    query::<u64>(other, "SET innodb_lock_wait_timeout = 1");
+    let refused = try_query::<i64>(other, next).expect_err("the number is not decided yet");
+    assert!(refused.message.contains("Lock wait timeout"), "{refused:?}");
+    query::<u64>(client, "ROLLBACK");
+    assert_eq!(query::<i64>(other, next), [21]);
+    expect_refused(client, "SELECT shardid.next_ticket_gapless('absent')", "42704");
+    // A ticket takes its numbers in one way.
+    for other_way in ["next_ticket('invoices')", "next_tickets('invoices', 5)"] {
+        let words = expect_refused(client, &format!("SELECT shardid.{other_way}"), "55000");
+        assert!(words.contains("SELECT shardid.next_ticket_gapless('invoices')"), "{words}");
+    }
+    create(client, "receipts", 1, 1);
+    take(client, "receipts", 1);
+    let words = expect_refused(client, "SELECT shardid.next_ticket_gapless('receipts')", "55000");
+    assert!(words.contains("may have gaps"), "{words}");
+}
