@@ -119,15 +119,20 @@ pub(super) async fn check_again(road: &mut Road<'_>) -> Result<(), Failure> {
     }
     let (_, problems) = shard_problems(&mut road.source, road.record.shard).await?;
     failures.extend(said(&road.source.node, problems));
-    let old: Option<(i64, i64)> =
-        road.source.row(sqlx::query_as(sql!("move/check/old.sql"))).await?;
-    if let Some((1.., seconds)) = old {
+    if let Some(seconds) = oldest_transaction(&mut road.source).await? {
         road.say(format_args!(
             "a transaction on {} has been open for {seconds} s: the copy begins when it ends",
             road.source.node
         ));
     }
     Failure::all(failures).map_or(Ok(()), Err)
+}
+
+/// For how many seconds the oldest transaction has been open that a new slot has
+/// to wait for; none where there is none of more than ten.
+pub(super) async fn oldest_transaction(server: &mut Server) -> Result<Option<i64>, Failure> {
+    let old: Option<(i64, i64)> = server.row(sqlx::query_as(sql!("move/check/old.sql"))).await?;
+    Ok(old.and_then(|(count, seconds)| (count > 0).then_some(seconds)))
 }
 
 fn said(node: &NodeName, problems: Vec<Problem>) -> Vec<Failure> {

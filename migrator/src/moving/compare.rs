@@ -11,9 +11,9 @@ use shardid_cluster::MoveKind;
 use sqlx::AssertSqlSafe;
 
 use super::fence::Fence;
-use super::following;
 use super::road::{Road, Verify};
 use super::server::{Batch, Server};
+use super::{following, stop};
 use crate::failure::Failure;
 use crate::postgres::{failure, is_sqlstate, sql};
 
@@ -61,7 +61,7 @@ pub(super) async fn fully(road: &mut Road<'_>) -> Result<(), Failure> {
         let (ours, theirs) = (ours?, theirs?);
         check(road, &table, &ours, &theirs)?;
         rows += ours.0;
-        following::check_stop()?;
+        stop::check_stop()?;
     }
     let seconds = began.elapsed().as_secs_f64();
     road.say(format_args!("{rows} rows compared in {seconds:.1} s"));
@@ -98,11 +98,10 @@ async fn compare(road: &mut Road<'_>, tables: Vec<Rows>) -> Result<Fence, Failur
 
 /// No statement on either server may go on after the deadline.
 async fn bound(road: &mut Road<'_>, deadline: Option<Instant>) -> Result<(), Failure> {
-    let ms = deadline.map_or(0, |deadline| {
-        deadline.saturating_duration_since(Instant::now()).as_millis().clamp(1, i32::MAX as u128)
+    let most = deadline.map_or(Duration::ZERO, |deadline| {
+        deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
     });
-    let limit = || sqlx::query(sql!("move/compare/bound.sql")).bind(ms.to_string());
-    let (here, there) = tokio::join!(road.source.run(limit()), road.target.run(limit()));
+    let (here, there) = tokio::join!(road.source.bound(most), road.target.bound(most));
     here.and(there)
 }
 

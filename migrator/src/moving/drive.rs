@@ -7,17 +7,26 @@ use shardid_cluster::{Effect, MoveEvent, MoveState, effects, next_state};
 use super::fence::Fence;
 use super::road::Road;
 use super::server::Server;
+use super::watch::Sessions;
 use super::{
     carry, checks, clean, compare, fence, following, schema, sequences, stop, stream, throttle,
     watch,
 };
 use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::postgres::sql;
 
 /// How often a fence is tried before the move is left standing.
 const FENCES_MAX: u32 = 20;
 
 /// How long it is tried to lower a fence when something went wrong behind it.
 const GIVE_UP_MAX: Duration = Duration::from_secs(30);
+
+/// How long an effect may go on when the move is asked to stop, before what its
+/// sessions are at is cancelled; and how often, and how long that is tried.
+const STOP_AFTER: Duration = Duration::from_secs(2);
+const CANCEL_EVERY: Duration = Duration::from_secs(1);
+const CANCELS_MAX: u32 = 10;
 
 /// Drives a move until it is over; what stands is said in the failure.
 pub(crate) async fn drive(road: &mut Road<'_>) -> Result<MoveState, Failure> {
@@ -63,8 +72,8 @@ async fn run(road: &mut Road<'_>) -> Result<MoveState, Failure> {
             }
         };
         let next = next_state(road.record.kind, state, event).map_err(Failure::new)?;
-        if next == MoveState::Fenced && stop::asked_to_stand() {
-            return Err(Failure::new("stopped as you asked"));
+        if next == MoveState::Fenced {
+            stop::check_stop()?;
         }
         cut_at(state, "before-next");
         road.advance(next).await?;
@@ -115,16 +124,63 @@ async fn give_up_fence(road: &mut Road<'_>) -> Result<(), Failure> {
 async fn take_effects(road: &mut Road<'_>, state: MoveState) -> Result<Fence, Failure> {
     let deadline = Instant::now() + road.options.fence_max;
     for effect in effects(road.record.kind, state) {
-        if stop::asked_to_stand() && !matches!(state, MoveState::Fenced | MoveState::Switched) {
-            return Err(Failure::new("stopped as you asked"));
+        // Behind the fence it goes on, one way or the other: writers wait.
+        let may_stand = !matches!(state, MoveState::Fenced | MoveState::Switched);
+        if may_stand {
+            stop::check_stop()?;
         }
         cut_at(state, &format!("before-{effect:?}"));
-        if let lost @ Fence::Lost(_) = take(road, *effect, deadline).await? {
+        let outcome = match may_stand {
+            true => take_unless_stopped(road, *effect, deadline).await?,
+            false => take(road, *effect, deadline).await?,
+        };
+        if let lost @ Fence::Lost(_) = outcome {
             return Ok(lost);
         }
         cut_at(state, &format!("after-{effect:?}"));
     }
     Ok(Fence::Held)
+}
+
+/// Takes an effect. Where the move is asked to stop meanwhile, statements that go on
+/// for long (an index that is built, a lock or somebody's transaction that is waited
+/// for) are cancelled: that is one of the failures after which it can be taken again.
+async fn take_unless_stopped(
+    road: &mut Road<'_>,
+    effect: Effect,
+    deadline: Instant,
+) -> Result<Fence, Failure> {
+    let file = road.file;
+    let workers = road.workers().await?;
+    let mut work = std::pin::pin!(take(road, effect, deadline));
+    let stopped = async {
+        stop::standing().await;
+        tokio::time::sleep(STOP_AFTER).await;
+    };
+    tokio::select! {
+        biased;
+        outcome = &mut work => return outcome,
+        () = stopped => {}
+    }
+    for _ in 0..CANCELS_MAX {
+        tokio::select! {
+            biased;
+            _ = &mut work => break,
+            () = cancel(file, &workers) => {}
+        }
+    }
+    stop::check_stop().map(|()| Fence::Held)
+}
+
+/// Cancels what sessions are at, as far as their servers can be reached.
+async fn cancel(file: &ClusterFile, sessions: &Sessions) {
+    for (node, pids) in sessions {
+        if let Ok(mut server) = Server::connect(file, node).await {
+            let query = sqlx::query(sql!("move/cancel.sql")).bind(pids.clone());
+            let _ = server.run(query).await;
+        }
+    }
+    tokio::time::sleep(CANCEL_EVERY).await;
 }
 
 /// Ends the process on the spot where the environment says so: tests cut a move

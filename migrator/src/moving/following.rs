@@ -8,8 +8,9 @@ use super::fence::Fence;
 use super::pace::{Pace, share};
 use super::road::Road;
 use super::server::Server;
+use super::stop::check_stop;
 use super::throttle;
-use super::{schema, sequences, stop};
+use super::{schema, sequences};
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -200,10 +201,6 @@ impl<T: PartialEq> Stall<T> {
             }
         }
     }
-}
-
-pub(super) fn check_stop() -> Result<(), Failure> {
-    if stop::asked_to_stand() { Err(Failure::new("stopped as you asked")) } else { Ok(()) }
 }
 
 /// Waits until the target is close behind, and the copy is of what the tables are.

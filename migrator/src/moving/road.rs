@@ -12,7 +12,6 @@ use super::server::Server;
 use super::watch::Sessions;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::postgres::sql;
 
 /// How carefully both copies are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -69,11 +68,19 @@ impl<'a> Road<'a> {
 
     /// The server processes that work for this move, by node.
     pub(super) async fn sessions(&mut self) -> Result<Sessions, Failure> {
+        let mut sessions = self.workers().await?;
+        let journal = &mut self.journal.server;
+        let pids = journal.pids().await?;
+        sessions.entry(journal.node.clone()).or_default().extend(pids);
+        Ok(sessions)
+    }
+
+    /// Those of them at source and target, which do what a move does there.
+    pub(super) async fn workers(&mut self) -> Result<Sessions, Failure> {
         let mut sessions = Sessions::new();
-        for server in [&mut self.journal.server, &mut self.source, &mut self.target] {
-            let query = sqlx::query_scalar(sql!("move/session_pid.sql"));
-            let pids: Vec<i32> = server.column(query).await?;
-            sessions.entry(server.node.clone()).or_default().extend(pids);
+        for server in [&mut self.source, &mut self.target] {
+            let pids = server.pids().await?;
+            sessions.insert(server.node.clone(), pids);
         }
         Ok(sessions)
     }

@@ -1,5 +1,7 @@
 //! A node's server in the hands of a move.
 
+use std::time::Duration;
+
 use shardid_cluster::NodeName;
 use sqlx::postgres::{PgArguments, PgConnection, PgRow};
 use sqlx::query::{Query, QueryAs, QueryScalar};
@@ -38,6 +40,11 @@ impl Server {
         let mut server = Self::connect(file, node).await?;
         server.run(sqlx::query(sql!("move/look.sql"))).await?;
         Ok(server)
+    }
+
+    /// The number of the server process that works for us.
+    pub(super) async fn pids(&mut self) -> Result<Vec<i32>, Failure> {
+        self.column(sqlx::query_scalar(sql!("move/session_pid.sql"))).await
     }
 
     fn said(&self, error: &sqlx::Error) -> Failure {
@@ -137,7 +144,13 @@ impl Server {
         }
     }
 
-    /// Runs statements in one go, within the transaction that is open.
+    /// Bounds each statement of this session from now on; zero is no bound.
+    pub(super) async fn bound(&mut self, most: Duration) -> Result<(), Failure> {
+        let most = most.as_millis().min(i32::MAX as u128).to_string();
+        self.run(sqlx::query(sql!("move/bound.sql")).bind(most)).await
+    }
+
+    /// Runs statements in one go, within the transaction that is open, if one is.
     pub(super) async fn one_batch(&mut self, statements: Vec<String>) -> Result<Batch, Failure> {
         let text = statements.join(";\n");
         let done = sqlx::raw_sql(AssertSqlSafe(text.as_str())).execute(&mut self.connection).await;

@@ -7,8 +7,10 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 
 use super::progress::line;
+use crate::failure::Failure;
 
 /// Nobody asked for anything; begin nothing new; stop where a move can stand.
 const GO_ON: u8 = 0;
@@ -16,6 +18,9 @@ const BEGIN_NOTHING: u8 = 1;
 const STAND: u8 = 2;
 
 static ASKED: AtomicU8 = AtomicU8::new(GO_ON);
+
+/// Woken when the moves under way are asked to stop.
+static STANDING: Notify = Notify::const_new();
 
 /// Whether no new move is to begin.
 pub(crate) fn asked() -> bool {
@@ -25,6 +30,22 @@ pub(crate) fn asked() -> bool {
 /// Whether the moves under way are to stop where they can stand.
 pub(crate) fn asked_to_stand() -> bool {
     ASKED.load(Ordering::Relaxed) >= STAND
+}
+
+/// Fails where the moves under way are to stop where they can stand.
+pub(super) fn check_stop() -> Result<(), Failure> {
+    if asked_to_stand() { Err(Failure::new("stopped as you asked")) } else { Ok(()) }
+}
+
+/// Returns once the moves under way are to stop where they can stand.
+pub(super) async fn standing() {
+    loop {
+        let woken = STANDING.notified();
+        if asked_to_stand() {
+            return;
+        }
+        woken.await;
+    }
 }
 
 /// Has no new move begin.
@@ -54,6 +75,7 @@ fn heard(several: bool) {
         }
         (GO_ON | BEGIN_NOTHING, _) => {
             ASKED.store(STAND, Ordering::Relaxed);
+            STANDING.notify_waiters();
             line("stopping where the move can stand; once more cuts it");
         }
         _ => {

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use super::checks::oldest_transaction;
 use super::drive::cut;
 use super::road::Road;
-use super::server::Server;
+use super::server::{Batch, Server};
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -61,6 +62,12 @@ pub(super) async fn prepare_way_back(road: &mut Road<'_>) -> Result<(), Failure>
     road.leave_on_target("publication", &name).await?;
     publish_on(&mut road.target, &name, &schema).await?;
     road.leave_on_target("slot", &name).await?;
+    if let Some(seconds) = oldest_transaction(&mut road.target).await? {
+        road.say(format_args!(
+            "a transaction on {} has been open for {seconds} s: the way back is ready when it ends",
+            road.target.node
+        ));
+    }
     make_slot(&mut road.target, &name).await
 }
 
@@ -115,6 +122,11 @@ pub(super) async fn open_way_back(road: &mut Road<'_>) -> Result<(), Failure> {
     road.source.carry_out(statements).await
 }
 
+/// How long the end of a subscription may take, and how often it is tried:
+/// PostgreSQL waits for the processes that work for it, without a bound of its own.
+const UNSUBSCRIBE_MAX: Duration = Duration::from_secs(30);
+const UNSUBSCRIBE_TRIES: u32 = 3;
+
 /// Ends a subscription, and the slots by which its tables were copied.
 pub(super) async fn remove_subscription(
     server: &mut Server,
@@ -123,9 +135,15 @@ pub(super) async fn remove_subscription(
 ) -> Result<(), Failure> {
     let number: Vec<i64> =
         server.column(sqlx::query_scalar(sql!("move/stream/number.sql")).bind(name)).await?;
-    let statements =
-        server.column(sqlx::query_scalar(sql!("move/stream/unsubscribe.sql")).bind(name)).await?;
-    server.carry_out(statements).await?;
+    let mut tries = 1;
+    while !unsubscribe(server, name).await? {
+        if tries == UNSUBSCRIBE_TRIES {
+            return Err(Failure::new(format!("subscription {name} does not end"))
+                .at(format!("node {}", server.node))
+                .hint("look at pg_stat_activity there, then run the same command again"));
+        }
+        tries += 1;
+    }
     if let (Some(number), Some(publisher)) = (number.first(), publisher) {
         let query = sqlx::query_scalar(sql!("move/stream/sync_slots.sql")).bind(number);
         for slot in publisher.column::<String>(query).await? {
@@ -133,6 +151,22 @@ pub(super) async fn remove_subscription(
         }
     }
     Ok(())
+}
+
+/// Ends a subscription; false where that takes too long.
+async fn unsubscribe(server: &mut Server, name: &str) -> Result<bool, Failure> {
+    let statements: Vec<String> =
+        server.column(sqlx::query_scalar(sql!("move/stream/unsubscribe.sql")).bind(name)).await?;
+    server.bound(UNSUBSCRIBE_MAX).await?;
+    let mut ended = true;
+    for statement in statements {
+        if let Batch::LockTimeout = server.one_batch(vec![statement]).await? {
+            ended = false;
+            break;
+        }
+    }
+    server.bound(Duration::ZERO).await?;
+    Ok(ended)
 }
 
 /// Drops a slot, once nobody reads it any more.

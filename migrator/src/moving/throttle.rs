@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::following::check_stop;
 use super::road::Road;
+use super::stop::check_stop;
 use crate::failure::Failure;
 use crate::postgres::sql;
 

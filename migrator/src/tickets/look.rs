@@ -180,8 +180,7 @@ async fn ask(
         answer.refusals = settings.refusals(node, accept_power_loss);
         answer.refusals.append(&mut unsafe_tables(connection, node).await?);
         answer.latest = migrate::latest(&migrate::of_schema());
-        answer.server.migration =
-            Some(installed(connection, node, &mut answer.refusals).await?);
+        answer.server.migration = Some(installed(connection, node, &mut answer.refusals).await?);
         uuid = settings.uuid().map(str::to_owned);
     }
     let has: Result<Vec<HasRow>, _> = rows!(&mut session, "tickets/has.sql");

@@ -25,22 +25,33 @@ impl Held {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program runs");
-        let mut stderr = BufReader::new(child.stderr.take().expect("it is a pipe"));
-        let mut said = String::new();
-        while !said.contains("held at") {
-            let read = stderr.read_line(&mut said).expect("the program speaks UTF-8");
-            assert!(read > 0, "the program did not come to {at}:\n{said}");
+        let stderr = BufReader::new(child.stderr.take().expect("it is a pipe"));
+        let mut held = Self { child, stderr, said: String::new() };
+        held.wait_for(&format!("held at {at}"));
+        held
+    }
+
+    /// Waits until it has said something.
+    #[track_caller]
+    pub fn wait_for(&mut self, words: &str) {
+        while !self.said.contains(words) {
+            let read = self.stderr.read_line(&mut self.said).expect("the program speaks UTF-8");
+            assert!(read > 0, "the program did not come to {words:?}:\n{}", self.said);
         }
-        Self { child, stderr, said }
     }
 
     /// Lets it go on, and waits for its end.
     pub fn let_go(mut self) -> Run {
-        drop(self.child.stdin.take());
+        self.go_on();
         self.end()
     }
 
-    /// Sends it what Ctrl-C does; it hears once it is let go.
+    /// Lets it go on, and does not wait.
+    pub fn go_on(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
+    /// Sends it what Ctrl-C does; one that is held hears it once it is let go.
     pub fn interrupt(&self) {
         processes::signal(self.child.id().cast_signed(), Signal::INT);
     }
@@ -51,7 +62,8 @@ impl Held {
         self.end();
     }
 
-    fn end(mut self) -> Run {
+    /// Waits for its end.
+    pub fn end(mut self) -> Run {
         let _ = self.stderr.read_to_string(&mut self.said);
         let code = self.child.wait().expect("it is our child").code().unwrap_or(-1);
         Run { stdout: String::new(), stderr: self.said, code }

@@ -5,17 +5,15 @@ mod proxy;
 mod writer;
 
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::thread;
 
-use rustix::process::Signal;
 use tempfile::TempDir;
 
 pub use held::Held;
 pub use proxy::Proxy;
 pub use writer::{Tally, Writer};
 
-use crate::processes;
 use crate::program::{self, Run};
 use crate::{Builder, Installation, Server};
 
@@ -245,11 +243,6 @@ impl Estate {
             assert_eq!(found, "", "left on {node}");
         }
     }
-}
-
-/// Sends a program what Ctrl-C does.
-pub fn interrupt(child: &Child) {
-    processes::signal(child.id().cast_signed(), Signal::INT);
 }
 
 /// The schema of a shard.

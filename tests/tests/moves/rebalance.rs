@@ -1,9 +1,9 @@
 //! Many moves by one command: drain, rebalance, and what Ctrl-C leaves.
 
-use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use shardid_tests::estate::{DATABASE, Estate, interrupt, schema};
+use postgres::Client;
+use shardid_tests::estate::{DATABASE, Estate, schema};
 use shardid_tests::wait_until;
 
 /// How many shards each node holds, by the map.
@@ -114,37 +114,39 @@ fn nodes_are_emptied_and_evened_out_by_the_fewest_moves() {
     assert!(!run.stdout.contains("-> pg1"), "{}", run.stdout);
 }
 
+/// Holds a lock on a table of the new copy of shard 0, in a transaction.
+fn lock_new_copy(estate: &Estate) -> Client {
+    let mut client = estate.node("pg2").connect(DATABASE);
+    client
+        .batch_execute("BEGIN; LOCK TABLE shard_0000.item IN SHARE MODE")
+        .expect("the table is there");
+    client
+}
+
 #[test]
 fn the_second_ctrl_c_stops_a_move_under_way_where_it_can_stand() {
     let estate = Estate::start(2, 4);
     for shard in 0..2 {
         estate.make_tables(shard);
     }
-    let mut locking = estate.node("pg2").connect(DATABASE);
-    let mut command = estate.command(&["move", "0-1", "--to", "pg2", "--yes"]);
-    let child = command.stderr(Stdio::piped()).spawn().expect("the program runs");
-    // A copy that does not end: its table is locked as soon as it is there.
-    let there = "SELECT to_regclass('shard_0000.item') IS NOT NULL";
-    wait_until(Duration::from_secs(30), "the new copy", || {
-        locking.query_one(there, &[]).expect("the server is up").get(0)
-    });
-    locking
-        .batch_execute("BEGIN; LOCK TABLE shard_0000.item IN SHARE MODE")
-        .expect("the table is there");
+    let mut held =
+        estate.run_held("copying/before-Subscribe", &["move", "0-1", "--to", "pg2", "--yes"]);
+    // A copy that does not end.
+    let mut locking = lock_new_copy(&estate);
     let id = estate.last_move(0);
+    held.go_on();
     wait_until(Duration::from_secs(30), "the copy to begin", || {
         let name =
             format!("SELECT count(*) FROM pg_subscription WHERE subname = 'shardid_move_{id}'");
         estate.psql("pg2", &name) == "1"
     });
-    interrupt(&child);
-    std::thread::sleep(Duration::from_millis(500));
-    interrupt(&child);
-    let output = child.wait_with_output().expect("it is our child");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
+    held.interrupt();
+    held.wait_for("no new move begins; those under way go on to their end; once more stops them");
+    held.interrupt();
+    let run = held.end();
+    let said = run.stderr;
+    assert_eq!(run.code, 3, "{said}");
     for part in [
-        "no new move begins; those under way go on to their end; once more stops them",
         "stopping where the move can stand",
         "stopped as you asked",
         "0 of 2 moves are done",
@@ -182,6 +184,51 @@ fn a_single_move_stops_at_ctrl_c_where_it_can_stand() {
     for state in ["planned", "copying", "following", "fenced", "switched", "done"] {
         assert!(json.contains(&format!("\"state\": \"{state}\"")), "{state} is not in {json}");
     }
+    estate.run(&["retire", &id]).ok();
+    estate.assert_no_streams();
+}
+
+#[test]
+fn ctrl_c_cancels_a_statement_that_waits() {
+    let estate = Estate::start(2, 2);
+    estate.make_tables(0);
+    estate.psql("pg1", "INSERT INTO shard_0000.item (n) SELECT generate_series(1, 1000)");
+    let mut held =
+        estate.run_held("copying/before-MakeIndexes", &["move", "0", "--to", "pg2", "--yes"]);
+    let mut locking = lock_new_copy(&estate);
+    let id = estate.last_move(0);
+    held.go_on();
+    wait_until(Duration::from_secs(30), "the statement to wait", || {
+        let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+        estate.psql("pg2", waiting) != "0"
+    });
+    held.interrupt();
+    let began = Instant::now();
+    let run = held.end();
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(began.elapsed() < Duration::from_secs(20), "it took {:?}", began.elapsed());
+    assert!(run.stderr.contains("stopped as you asked"), "{}", run.stderr);
+    assert_eq!(estate.state(&id), "copying");
+    // The server has let go of it as well.
+    wait_until(Duration::from_secs(5), "nobody to wait", || {
+        estate.psql("pg2", "SELECT count(*) FROM pg_locks WHERE NOT granted") == "0"
+    });
+    locking.batch_execute("ROLLBACK").expect("the server is up");
+
+    // A slot waits for transactions that have nothing to do with it: that is said.
+    locking.batch_execute("BEGIN; SELECT pg_current_xact_id()").expect("the server is up");
+    std::thread::sleep(Duration::from_secs(11));
+    let mut held = estate.run_held("copying/before-PrepareWayBack", &["resume", &id]);
+    held.go_on();
+    held.wait_for("s: the way back is ready when it ends");
+    held.interrupt();
+    let run = held.end();
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("stopped as you asked"), "{}", run.stderr);
+    locking.batch_execute("ROLLBACK").expect("the server is up");
+
+    estate.run(&["resume", &id]).ok();
+    assert_eq!(estate.psql("pg2", "SELECT count(*) FROM shard_0000.item"), "1000");
     estate.run(&["retire", &id]).ok();
     estate.assert_no_streams();
 }
