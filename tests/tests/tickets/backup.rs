@@ -115,6 +115,35 @@ fn a_server_restored_after_the_last_look_is_raised_when_its_owner_says_so(engine
     servers.is_clean();
 }
 
+/// What MySQL alone has: a server that is made from a backup gets another identity.
+mod uuid_on_mysql {
+    use super::{backup, restore, take};
+    use crate::servers::{Engine, Servers, has_mysql};
+
+    #[test]
+    fn a_server_restored_after_the_last_look_is_noticed_by_its_uuid() {
+        if !has_mysql() {
+            eprintln!("skipped: SHARDID_MYSQLD names no MySQL server");
+            return;
+        }
+        let servers = Servers::start(Engine::Mysql, 2);
+        servers.is_clean();
+        backup(&servers, "my2", 2);
+        let last = take(&servers, "my2", 100) + 2 * 99;
+        // Backup programs leave the file out, and the server makes another.
+        let identity = servers.path("my2.backup/auto.cnf");
+        std::fs::remove_file(&identity).expect("MySQL keeps its server_uuid there");
+        restore(&servers, "my2", 2);
+        let run = servers.run(&["tickets", "verify"]);
+        assert_eq!(run.code, 1);
+        let words = "node my2 is another server than before, or a restored one";
+        assert!(run.stdout.contains(words), "{}", run.stdout);
+        servers.run(&["apply", "--yes"]).ok();
+        assert!(take(&servers, "my2", 1) > last);
+        servers.is_clean();
+    }
+}
+
 fn a_copy_of_a_server_is_refused(engine: Engine) {
     let servers = Servers::start(engine, 1);
     take(&servers, "my1", 10);
