@@ -1,5 +1,7 @@
 -- Changing a ticket while it is in use. Each of these holds the ticket's row, so
--- nobody is handed a number in between; like DDL, they end an open transaction.
+-- nobody is handed a number in between; like DDL, they end an open transaction. A
+-- session that has a block may use the rest of it for a tenth of a second: those
+-- numbers were handed out before, and are below whatever is asked for here.
 
 DROP PROCEDURE IF EXISTS shardid.limit_ticket;
 CREATE PROCEDURE shardid.limit_ticket(
@@ -10,6 +12,7 @@ BEGIN
     DECLARE words TEXT;
     DECLARE last BIGINT UNSIGNED;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    SET @shardid_ticket = NULL;
     START TRANSACTION;
     SELECT t.last_ticket INTO last FROM shardid.ticket t WHERE t.name = ticket FOR UPDATE;
     IF last IS NULL THEN
@@ -34,6 +37,7 @@ change_ticket: BEGIN
     DECLARE same BOOL;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL shardid.check_class(new_server, new_servers);
+    SET @shardid_ticket = NULL;
     START TRANSACTION;
     SELECT t.last_ticket, t.max_ticket, t.server = new_server AND t.servers = new_servers AND t.`floor` <=> above
     INTO last, largest, same FROM shardid.ticket t WHERE t.name = ticket FOR UPDATE;
@@ -67,6 +71,7 @@ BEGIN
     DECLARE words TEXT;
     DECLARE last, largest BIGINT UNSIGNED;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    SET @shardid_ticket = NULL;
     START TRANSACTION;
     SELECT t.last_ticket, t.max_ticket INTO last, largest FROM shardid.ticket t WHERE t.name = ticket FOR UPDATE;
     IF last IS NULL THEN

@@ -11,6 +11,28 @@
 -- As with ids (V14__next_id.sql), what it knows lies in user variables, a block has
 -- a row that goes where its transaction is undone, and its age is looked at twice.
 
+DROP FUNCTION IF EXISTS shardid.take_tickets;
+CREATE FUNCTION shardid.take_tickets(
+    ticket VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, how_many BIGINT, without_gaps BOOL)
+    RETURNS BIGINT UNSIGNED NOT DETERMINISTIC READS SQL DATA SQL SECURITY DEFINER
+    COMMENT 'What next_ticket, next_tickets and next_ticket_gapless do'
+BEGIN
+    -- The numbers of a session rise: what is left of its block is below these.
+    SET @shardid_ticket = NULL;
+    UPDATE shardid.ticket t
+    SET t.last_ticket = last_insert_id(t.last_ticket + 1 + (t.server + t.servers - (t.last_ticket + 1) % t.servers) % t.servers)
+                        + (how_many - 1) * t.servers,
+        t.gapless = without_gaps
+    WHERE t.name = ticket AND t.name NOT IN ('Tickets32', 'Tickets64')
+      AND (t.gapless = without_gaps OR without_gaps AND t.last_ticket = t.`floor`)
+      AND t.last_ticket + 1 + (t.server + t.servers - (t.last_ticket + 1) % t.servers) % t.servers
+          + (how_many - 1) * t.servers <= least(t.max_ticket, coalesce(t.ceiling - 1, t.max_ticket));
+    IF row_count() = 1 THEN
+        RETURN last_insert_id();
+    END IF;
+    RETURN shardid.refuse_ticket(ticket, without_gaps);
+END;
+
 DROP FUNCTION IF EXISTS shardid.next_tickets;
 CREATE FUNCTION shardid.next_tickets(
     ticket VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, how_many BIGINT)
@@ -22,36 +44,14 @@ BEGIN
         SET words = concat('cannot hand out ', coalesce(how_many, 'NULL'), ' numbers at once: hint: 1 to 1000000');
         SIGNAL SQLSTATE '22023' SET MESSAGE_TEXT = words;
     END IF;
-    -- The numbers of a session rise: what is left of its block is below these.
-    SET @shardid_ticket = NULL;
-    UPDATE shardid.ticket t
-    SET t.last_ticket = last_insert_id(t.last_ticket + 1 + (t.server + t.servers - (t.last_ticket + 1) % t.servers) % t.servers)
-                        + (how_many - 1) * t.servers
-    WHERE t.name = ticket AND NOT t.gapless AND t.name NOT IN ('Tickets32', 'Tickets64')
-      AND t.last_ticket + 1 + (t.server + t.servers - (t.last_ticket + 1) % t.servers) % t.servers
-          + (how_many - 1) * t.servers <= least(t.max_ticket, coalesce(t.ceiling - 1, t.max_ticket));
-    IF row_count() = 1 THEN
-        RETURN last_insert_id();
-    END IF;
-    RETURN shardid.refuse_ticket(ticket, FALSE);
+    RETURN shardid.take_tickets(ticket, how_many, FALSE);
 END;
 
 DROP FUNCTION IF EXISTS shardid.next_ticket_gapless;
 CREATE FUNCTION shardid.next_ticket_gapless(ticket VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
     RETURNS BIGINT UNSIGNED NOT DETERMINISTIC READS SQL DATA SQL SECURITY DEFINER
     COMMENT 'The next number of a ticket: others wait until the transaction ends, and a rollback gives it back'
-BEGIN
-    UPDATE shardid.ticket t
-    SET t.last_ticket = last_insert_id(t.last_ticket + 1 + (t.server + t.servers - (t.last_ticket + 1) % t.servers) % t.servers),
-        t.gapless = TRUE
-    WHERE t.name = ticket AND (t.gapless OR t.last_ticket = t.`floor`) AND t.name NOT IN ('Tickets32', 'Tickets64')
-      AND t.last_ticket + 1 + (t.server + t.servers - (t.last_ticket + 1) % t.servers) % t.servers
-          <= least(t.max_ticket, coalesce(t.ceiling - 1, t.max_ticket));
-    IF row_count() = 1 THEN
-        RETURN last_insert_id();
-    END IF;
-    RETURN shardid.refuse_ticket(ticket, TRUE);
-END;
+    RETURN shardid.take_tickets(ticket, 1, TRUE);
 
 DROP FUNCTION IF EXISTS shardid.next_ticket;
 CREATE FUNCTION shardid.next_ticket(ticket VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
@@ -77,11 +77,12 @@ BEGIN
         BEGIN
             -- Not so many are left: then one.
             DECLARE CONTINUE HANDLER FOR SQLSTATE '22003', SQLSTATE '55000' SET how_many = NULL;
-            SET @shardid_ticket_number = shardid.next_tickets(ticket, how_many);
+            SET @shardid_ticket_number = shardid.take_tickets(ticket, how_many, FALSE);
         END;
     END IF;
     IF how_many IS NULL THEN
-        SET @shardid_ticket_number = shardid.next_tickets(ticket, 1), @shardid_ticket_last = @shardid_ticket_number;
+        SET @shardid_ticket_number = shardid.take_tickets(ticket, 1, FALSE);
+        SET @shardid_ticket_last = @shardid_ticket_number;
     ELSE
         CALL shardid.note_block(own_row);
         SELECT t.servers INTO @shardid_ticket_step FROM shardid.ticket t WHERE t.name = ticket;
