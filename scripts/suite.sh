@@ -4,6 +4,10 @@
 
 SUITE_KEYS=/usr/share/keyrings/debian-archive-keyring.gpg
 
+# How long each step of a fetch may take. A mirror that is slower than that is one
+# that cannot be had.
+SUITE_SECONDS_MAX=300
+
 # The Debian mirror that this machine already uses, if it is a Debian.
 suite_mirror() {
     local found
@@ -34,16 +38,17 @@ suite_fetch() {
     mkdir -p "$folder" "$folder.apt"/{state/lists/partial,cache/archives/partial,etc/apt.conf.d,etc/preferences.d,etc/sources.list.d}
     : >"$folder.apt/status"
     echo "deb [signed-by=$SUITE_KEYS] $(suite_mirror) $suite main" >"$folder.apt/etc/sources.list"
-    apt-get "${apt[@]}" update || return
+    timeout "$SUITE_SECONDS_MAX" apt-get "${apt[@]}" update || return
     local whole=()
     while [ $# -gt 0 ] && [ "$1" != -- ]; do
         whole+=("$1")
         shift
     done
-    apt-get "${apt[@]}" -y -d install "${whole[@]}" || return
+    timeout "$SUITE_SECONDS_MAX" apt-get "${apt[@]}" -y -d install "${whole[@]}" || return
     if [ "${1:-}" = -- ]; then
         shift
-        (cd "$folder.apt/cache/archives" && apt-get "${apt[@]}" download "$@") || return
+        (cd "$folder.apt/cache/archives" &&
+            timeout "$SUITE_SECONDS_MAX" apt-get "${apt[@]}" download "$@") || return
     fi
     for package in "$folder.apt"/cache/archives/*.deb; do
         dpkg -x "$package" "$folder" || return
@@ -52,4 +57,6 @@ suite_fetch() {
 }
 
 # Why the last fetch failed, from its log.
-suite_complaint() { grep -E '^(E|W):' "$1" | tail -n 1; }
+suite_complaint() {
+    grep -E '^(E|W):' "$1" | tail -n 1 | grep . || echo "it took too long"
+}

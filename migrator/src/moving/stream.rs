@@ -39,17 +39,22 @@ async fn make_slot(server: &mut Server, name: &str) -> Result<(), Failure> {
     server.run(sqlx::query(sql!("move/stream/slot.sql")).bind(name)).await
 }
 
+/// How long it may take a server to subscribe: it connects to the other one.
+const SUBSCRIBE_MAX: Duration = Duration::from_secs(60);
+
 /// Not through `carry_out`, which shows a statement that fails: these hold the
 /// way in, perhaps with a password.
 async fn quietly(server: &mut Server, statements: Vec<String>) -> Result<(), Failure> {
     let log = || sqlx::query(sql!("move/stream/log_statements.sql"));
     server.run(log().bind("panic")).await?;
+    server.bound(SUBSCRIBE_MAX).await?;
     for statement in statements {
         sqlx::raw_sql(sqlx::AssertSqlSafe(statement))
             .execute(&mut server.connection)
             .await
             .map_err(|error| crate::postgres::failure(&server.node, &error))?;
     }
+    server.bound(Duration::ZERO).await?;
     server.run(log().bind("error")).await
 }
 
