@@ -112,6 +112,8 @@ pub fn moves(rng: &mut StdRng, until: Until, talk: bool) -> Seen {
         }
     }
     let rows = assert_unique(&ids);
+    // A node that was down when a shard moved between two others was not told of it.
+    estate.run(&["apply", "--yes"]).ok();
     for (shard, tally) in &tallies {
         estate.assert_whole(*shard, tally);
         estate.assert_no_trace(*shard);
