@@ -41,6 +41,13 @@ impl Installation {
         })
     }
 
+    /// Returns the one of a later version that `SHARDID_PG_CONFIG_LATER` names, if it is set.
+    pub fn later() -> Option<&'static Self> {
+        static LATER: OnceLock<Option<Installation>> = OnceLock::new();
+        let config = || std::env::var_os("SHARDID_PG_CONFIG_LATER");
+        LATER.get_or_init(|| config().map(|config| Self::of(Path::new(&config)))).as_ref()
+    }
+
     fn of(config: &Path) -> Self {
         let version = ask(config, "--version");
         let major = version

@@ -25,6 +25,7 @@ pub struct Server {
     folder: PathBuf,
     port: u16,
     clock: Clock,
+    installation: &'static Installation,
     postmaster: Mutex<Option<Child>>,
 }
 
@@ -44,12 +45,19 @@ impl Server {
         &self.name
     }
 
-    pub(crate) fn new(name: &str, folder: &Path, port: u16, clock: Clock) -> Self {
+    pub(crate) fn new(
+        name: &str,
+        folder: &Path,
+        port: u16,
+        clock: Clock,
+        installation: &'static Installation,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             folder: folder.to_owned(),
             port,
             clock,
+            installation,
             postmaster: Mutex::new(None),
         }
     }
@@ -121,7 +129,7 @@ impl Server {
             .append(true)
             .open(self.log_file())
             .expect("the log can be written");
-        Installation::get()
+        self.installation
             .as_server("postgres", &self.clock.variables(&self.folder))
             .arg("-D")
             .arg(self.data())

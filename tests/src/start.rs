@@ -19,6 +19,7 @@ pub struct Builder {
     clock: Clock,
     checksums: bool,
     fsync: bool,
+    installation: Option<&'static Installation>,
 }
 
 impl Default for Builder {
@@ -29,6 +30,7 @@ impl Default for Builder {
             clock: Clock::Real,
             checksums: true,
             fsync: true,
+            installation: None,
         }
     }
 }
@@ -87,6 +89,17 @@ impl Builder {
         self
     }
 
+    /// Runs another PostgreSQL than the one that all tests are for.
+    #[must_use]
+    pub fn installation(mut self, installation: &'static Installation) -> Self {
+        self.installation = Some(installation);
+        self
+    }
+
+    fn programs(&self) -> &'static Installation {
+        self.installation.unwrap_or_else(Installation::get)
+    }
+
     /// Makes a server with an identity of its own and starts it.
     ///
     /// # Panics
@@ -94,7 +107,7 @@ impl Builder {
     /// With the server's log where it does not start.
     pub fn start(self) -> Server {
         self.start_with(|data| {
-            let installation = Installation::get();
+            let installation = self.programs();
             let mut command = installation.as_server("initdb", &[]);
             command
                 .args(["--username=postgres", "--auth=trust", "--no-sync"])
@@ -118,7 +131,7 @@ impl Builder {
     /// With the server's log where it does not start.
     pub fn start_standby_of(self, primary: &Server) -> Server {
         self.start_with(|data| {
-            let mut command = Installation::get().as_server("pg_basebackup", &[]);
+            let mut command = self.programs().as_server("pg_basebackup", &[]);
             command
                 .arg("--host")
                 .arg(primary.folder())
@@ -132,7 +145,7 @@ impl Builder {
 
     fn start_with(&self, make_data: impl FnOnce(&Path)) -> Server {
         let folder = run_folder::numbered();
-        Installation::get().give(&folder);
+        self.programs().give(&folder);
         let data = folder.join("data");
         make_data(&data);
         // Somebody may take the port between our look and the server's start.
@@ -140,7 +153,7 @@ impl Builder {
         loop {
             let port = free_port();
             self.configure(&folder, port);
-            let server = Server::new(&self.name, &folder, port, self.clock);
+            let server = Server::new(&self.name, &folder, port, self.clock, self.programs());
             match server.try_start() {
                 Ok(()) => return server,
                 Err(log) if attempts > 1 && log.contains("Address already in use") => {

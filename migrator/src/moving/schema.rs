@@ -5,6 +5,7 @@
 //! there, indexes, constraints, triggers and policies. Each part is one
 //! transaction, so that it may be cut and done again.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::process::Stdio;
 
@@ -223,8 +224,26 @@ impl Parts {
         // before 17 do not have.
         let not_for_all = ["\\restrict ", "\\unrestrict ", "SET transaction_timeout "];
         let skipped = |l: &&str| not_for_all.iter().any(|head| l.starts_with(head));
-        Ok(text.lines().filter(|l| !skipped(l)).collect::<Vec<_>>().join("\n"))
+        let lines = text.lines().filter(|l| !skipped(l)).filter_map(without_column_version);
+        Ok(lines.collect::<Vec<_>>().join("\n"))
     }
+}
+
+/// A line of a dump without the version that PostgreSQL 15.20 notes among the options
+/// of each column; none where nothing else is set. Its own pg_dump leaves that out,
+/// later ones do not, and no other server takes it.
+fn without_column_version(line: &str) -> Option<Cow<'_, str>> {
+    let parts = || {
+        let (what, options) = line.strip_suffix(");")?.split_once(" SET (")?;
+        what.starts_with("ALTER TABLE ONLY ").then_some((what, options))
+    };
+    let Some((what, options)) = parts().filter(|(_, options)| options.contains("pg_attver="))
+    else {
+        return Some(line.into());
+    };
+    let others: Vec<&str> =
+        options.split(", ").filter(|option| !option.starts_with("pg_attver=")).collect();
+    (!others.is_empty()).then(|| format!("{what} SET ({});", others.join(", ")).into())
 }
 
 /// A name that pg_dump takes to the letter.
@@ -252,4 +271,21 @@ async fn output(
         return Err(Failure::new(format!("{program} failed")).detail(words.trim()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_column_version;
+
+    #[test]
+    fn only_the_version_of_a_column_is_left_out() {
+        let of = |options| format!("ALTER TABLE ONLY s.t ALTER COLUMN id SET ({options});");
+        assert_eq!(without_column_version(&of("pg_attver=27451840")), None);
+        let other = of("n_distinct=5");
+        for options in ["n_distinct=5", "n_distinct=5, pg_attver=1", "pg_attver=1, n_distinct=5"] {
+            assert_eq!(without_column_version(&of(options)).as_deref(), Some(other.as_str()));
+        }
+        let text = "COMMENT ON TABLE s.t IS 'SET (pg_attver=1);";
+        assert_eq!(without_column_version(text).as_deref(), Some(text));
+    }
 }

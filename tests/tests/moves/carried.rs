@@ -5,7 +5,7 @@ use shardid_tests::{Refusal, expect_error};
 
 use crate::shared;
 
-const RICH: &str = include_str!("rich.sql");
+pub(crate) const RICH: &str = include_str!("rich.sql");
 const CHANGES: &str = include_str!("rich_changes.sql");
 
 /// All of a schema as pg_dump prints it, in any order.
@@ -38,7 +38,7 @@ fn assert_same(before: &[String], after: &[String]) {
     assert_eq!(before.len(), after.len());
 }
 
-fn make_roles(estate: &Estate) {
+pub(crate) fn make_roles(estate: &Estate) {
     for node in estate.nodes() {
         for role in ["app_reader", "app_writer"] {
             estate.psql(&node, &format!("DO $$ BEGIN CREATE ROLE {role}; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$"));

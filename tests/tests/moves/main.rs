@@ -15,3 +15,4 @@ mod servers;
 mod shared;
 mod soak;
 mod traffic;
+mod versions;
