@@ -1,6 +1,7 @@
 //! The journal of moves in the catalogue: read, written before each effect.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use shardid_cluster::{MoveKind, MoveState, NodeName, Shard};
 use sqlx::Connection;
@@ -106,6 +107,11 @@ pub(crate) struct Leftover {
     pub(crate) name: String,
 }
 
+/// How long a program waits for the lock of a move, and how often it tries: the
+/// server takes a moment to notice that one which had it was killed.
+const LOCK_MAX: Duration = Duration::from_secs(5);
+const LOCK_EVERY: Duration = Duration::from_millis(50);
+
 /// The catalogue, for as long as a session lasts.
 pub(crate) struct Journal {
     pub(crate) server: Server,
@@ -187,10 +193,13 @@ impl Journal {
     /// Makes sure that nobody else works on a move as long as this session lasts.
     pub(crate) async fn lock(&mut self, id: i64) -> Result<(), Failure> {
         let key = i32::try_from(id).unwrap_or(i32::MAX);
-        let got_it: Vec<bool> =
-            self.server.column(sqlx::query_scalar(sql!("move/journal/lock.sql")).bind(key)).await?;
-        if got_it == [true] {
-            return Ok(());
+        let deadline = Instant::now() + LOCK_MAX;
+        while Instant::now() < deadline {
+            let query = sqlx::query_scalar(sql!("move/journal/lock.sql")).bind(key);
+            if self.server.column::<bool>(query).await? == [true] {
+                return Ok(());
+            }
+            tokio::time::sleep(LOCK_EVERY).await;
         }
         Err(Failure::new(format!("somebody else is working on move {id}"))
             .hint("wait for it to end: `shardid moves`"))
