@@ -53,11 +53,12 @@ pub(crate) async fn drive(road: &mut Road<'_>) -> Result<MoveState, Failure> {
 }
 
 async fn run(road: &mut Road<'_>) -> Result<MoveState, Failure> {
+    let workers = road.workers().await?;
     let mut fences = 0;
     while !road.record.state.is_over() {
         let state = road.record.state;
         let began = Instant::now();
-        let event = match take_effects(road, state).await? {
+        let event = match take_effects(road, state, &workers).await? {
             Fence::Held => MoveEvent::Finished,
             Fence::Lost(why) => {
                 fences += 1;
@@ -121,7 +122,11 @@ async fn give_up_fence(road: &mut Road<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn take_effects(road: &mut Road<'_>, state: MoveState) -> Result<Fence, Failure> {
+async fn take_effects(
+    road: &mut Road<'_>,
+    state: MoveState,
+    workers: &Sessions,
+) -> Result<Fence, Failure> {
     let deadline = Instant::now() + road.options.fence_max;
     for effect in effects(road.record.kind, state) {
         // Behind the fence it goes on, one way or the other: writers wait.
@@ -131,7 +136,7 @@ async fn take_effects(road: &mut Road<'_>, state: MoveState) -> Result<Fence, Fa
         }
         cut_at(state, &format!("before-{effect:?}"));
         let outcome = match may_stand {
-            true => take_unless_stopped(road, *effect, deadline).await?,
+            true => take_unless_stopped(road, *effect, deadline, workers).await?,
             false => take(road, *effect, deadline).await?,
         };
         if let lost @ Fence::Lost(_) = outcome {
@@ -149,9 +154,9 @@ async fn take_unless_stopped(
     road: &mut Road<'_>,
     effect: Effect,
     deadline: Instant,
+    workers: &Sessions,
 ) -> Result<Fence, Failure> {
     let file = road.file;
-    let workers = road.workers().await?;
     let mut work = std::pin::pin!(take(road, effect, deadline));
     let stopped = async {
         stop::standing().await;
@@ -166,7 +171,7 @@ async fn take_unless_stopped(
         tokio::select! {
             biased;
             _ = &mut work => break,
-            () = cancel(file, &workers) => {}
+            () = cancel(file, workers) => {}
         }
     }
     stop::check_stop().map(|()| Fence::Held)

@@ -8,4 +8,4 @@ CREATE TABLE IF NOT EXISTS shardid.position (id BIGINT UNSIGNED AUTO_INCREMENT P
     ENGINE = InnoDB COMMENT 'shardid: the counter of microseconds that ids are taken from';
 
 CREATE TABLE IF NOT EXISTS shardid.block (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY)
-    ENGINE = InnoDB COMMENT 'shardid: a row for each block of ids, for as long as somebody may want to see it';
+    ENGINE = InnoDB COMMENT 'shardid: a row for each block of ids or tickets, for as long as somebody may want to see it';

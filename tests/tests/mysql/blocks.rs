@@ -110,7 +110,7 @@ fn the_last_numbers_are_all_handed_out(engine: Engine) {
         &format!("CALL shardid.create_ticket_above('last', 1, 1, {})", largest - 21),
     );
     let got = take(client, "last", 12);
-    // None is left out: what a block does not have time for would be.
+    // Where a block is more than is left, single ones are given up to the last.
     let mut rest = Vec::new();
     while let Ok(more) = try_query::<i64>(client, "SELECT shardid.next_ticket('last')") {
         rest.extend(more);
