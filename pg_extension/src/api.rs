@@ -1,6 +1,6 @@
 //! The SQL surface written in Rust, but for what hands out ids (`page::entry`).
 //!
-//! Each function is declared in `sql/shardid--0.1.0.sql`, which also holds the
+//! Each function is declared in `sql/shardid--0.2.0.sql`, which also holds the
 //! comments, the volatility and the parallel marks.
 
 use pgrx::datum::{Interval, TimestampWithTimeZone};
@@ -10,9 +10,9 @@ use shardid_ids::{
     encode_text,
 };
 
-use crate::page::{backend, catalog};
+use crate::page::{backend, catalog, held, sequence};
 use crate::report::{self, Report};
-use crate::{generator, settings};
+use crate::{generator, horizon, settings};
 
 /// Unwraps, or raises the error.
 fn or_throw<T>(result: Result<T, Report>) -> T {
@@ -133,24 +133,89 @@ fn layout_ticks(
     or_throw(layout.map_err(|e| report::bad_layout(&e))).ticks()
 }
 
-/// The first id of a new generator: now, and above `floor`.
+/// Where a new generator begins: where the clock is, to the slot, and above `floor`.
 ///
-/// With `drift`, as far ahead of the clock as ids may be: for a generator
-/// whose last id is not known.
+/// If a transaction has just made it, taken ids and rolled back, they lie behind the clock.
+/// If it was made before a restore to a point in time or a promotion, and is lost with what
+/// came last, they lie before the horizon of then.
 #[pg_extern]
-fn first_id(shard: i64, layout: &str, floor: Option<i64>, drift: bool) -> i64 {
+fn first_id(shard: i64, layout: &str, floor: Option<i64>) -> i64 {
     let rule = self::layout(layout);
     let shard = checked_shard(&rule, shard, layout);
-    let ahead_us = if drift { settings::max_drift_us() } else { 0 };
-    let clock = rule.tick_at(backend::now_us().saturating_add(ahead_us)).max(0);
-    let after = floor
-        .and_then(|floor| rule.position_at_or_below(shard, floor))
-        .map_or(0, |position| position.tick + 1);
-    let tick = clock.max(after);
-    if tick >= rule.ticks() {
+    let now_us = backend::now_us();
+    let mut begin = Position { tick: rule.tick_at(now_us), slot: rule.slot_at(now_us) };
+    if let Some(until_us) = or_throw(horizon::get().of_earlier_timelines()) {
+        begin = begin.max(Position { tick: rule.tick_at(until_us) + 1, slot: 0 });
+    }
+    let after = floor.and_then(|floor| rule.position_at_or_below(shard, floor));
+    if let Some(after) = after {
+        begin = begin.max(Position { tick: after.tick + 1, slot: 0 });
+    }
+    if begin.tick >= rule.ticks() {
         report::layout_ended(layout).throw();
     }
-    rule.id(shard, Position { tick, slot: 0 })
+    rule.id(shard, begin.max(Position { tick: 0, slot: 0 }))
+}
+
+/// Has a sequence of the caller's, which this transaction has made, begin there.
+#[pg_extern]
+fn begin_generator(sequence: pg_sys::Oid, first: i64, replaces: bool) {
+    let name = || backend::relation_name(sequence);
+    if !backend::owns(sequence) {
+        report::no_privilege(&name()).throw();
+    }
+    held::lock(sequence);
+    match sequence::begin(sequence, first, replaces, backend::timeline()) {
+        Ok(true) => {}
+        Ok(false) => report::not_made_here(&name()).throw(),
+        Err(unusable) => report::unusable(&name(), unusable).throw(),
+    }
+}
+
+/// The highest id that a generator can have given out; `sequence` is null where it is lost.
+#[pg_extern]
+fn last_id_at_most(sequence: Option<pg_sys::Oid>, shard: i64, layout: &str) -> i64 {
+    let rule = self::layout(layout);
+    let shard = checked_shard(&rule, shard, layout);
+    let known = sequence.and_then(|sequence| {
+        held::lock(sequence);
+        // Of an unlogged one, or in a new file, nothing is known.
+        sequence::last(sequence, backend::timeline()).ok().flatten()
+    });
+    known.unwrap_or_else(|| {
+        let until_us = or_throw(horizon::get().read_us()).unwrap_or_else(backend::now_us);
+        let end = rule.index_of(rule.last_position());
+        rule.id(shard, rule.position_of(rule.index_at(until_us).clamp(0, end)))
+    })
+}
+
+/// Has the horizon be no earlier than an id, whose generator nobody here has known so far.
+#[pg_extern]
+fn raise_horizon(id: i64, layout: &str) {
+    let rule = self::layout(layout);
+    if let Ok(parts) = rule.decode(id) {
+        let index = rule.index_of(Position { tick: parts.tick, slot: parts.slot });
+        or_throw(horizon::get().raise(rule.instant_of(index), true));
+    }
+}
+
+/// Waits until the clock has passed the tick of an id, if that is no further ahead than
+/// ids may be; returns whether it has.
+#[pg_extern]
+fn wait_for_clock(id: i64, layout: &str) -> bool {
+    let rule = self::layout(layout);
+    let Some(tick) = rule.tick_of(id) else { return true };
+    let until_us = rule.time_us(tick + 1);
+    let left_us = || until_us - backend::now_us();
+    // A crash leaves a shard ahead by a lease and a half more.
+    let most_us = settings::max_drift_us() + 2 * settings::lease_us() + rule.tick_us();
+    if left_us() > most_us {
+        return false;
+    }
+    while left_us() > 0 {
+        backend::sleep_interruptibly(left_us() / 1_000 + 1);
+    }
+    true
 }
 
 fn checked_shard(rule: &Layout, shard: i64, layout: &str) -> Shard {

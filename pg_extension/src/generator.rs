@@ -10,14 +10,14 @@ use core::cell::{Cell, RefCell};
 
 use pgrx::pg_sys::Oid;
 use rustc_hash::FxHashMap;
-use shardid_ids::{ClockBase, Layout, Refused, Shard};
+use shardid_ids::{ClockBase, Flushed, Layout, Position, Refusal, Refused, Shard};
 
 use crate::page::backend::{self, Transaction};
 use crate::page::held::{self, Place, Unusable};
-use crate::page::sequence::{self, Flushed, Request, Visit};
+use crate::page::sequence::{self, Request, Visit};
 use crate::page::{BackendLocal, catalog};
 use crate::report::{self, Report};
-use crate::settings;
+use crate::{horizon, settings};
 
 /// Names a generator: a shard's number, or the oid of an id sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -70,9 +70,13 @@ struct Generator {
     owner: Cell<Transaction>,
     /// How many ids the block was meant to have.
     size: Cell<i64>,
+    /// The highest id this session was given by the generator; -1 for none.
+    floor: Cell<i64>,
     flushed: Cell<Flushed>,
-    /// Where the page is, known anew in each transaction.
+    /// Where the page is, while the sequence does not change.
     place: Cell<Option<Place>>,
+    /// The user that may take ids, as of which number of changes.
+    allowed: Cell<(Oid, u64)>,
 }
 
 struct Backend {
@@ -101,6 +105,10 @@ const NEVER_US: i64 = i64::MIN;
 /// How far the coarse clock may lag: some ticks of the slowest kernel timer. Were it
 /// ever more, an id would be late in its tick by the difference, and still be unique.
 const COARSE_LAG_US: i64 = 50_000;
+
+/// How long at least a generator waits for the clock in the transaction that made it: it
+/// may not run ahead there, and so waits where it would run ahead otherwise.
+const NEW_WAIT_US: i64 = 3_000_000;
 
 const NO_CLOCK: ClockBase = ClockBase { wall_us: 0, steady_us: 0 };
 
@@ -196,6 +204,7 @@ pub(crate) fn shard_here() -> Result<i32, Report> {
 pub(crate) fn forget(relation: Oid) {
     let state = BACKEND.get();
     state.changes.set(state.changes.get() + 1);
+    horizon::get().forget(relation);
     // Any relation may be the table of shards; reading that again is cheap.
     state.only_shard.set(None);
     if let Ok(Some(generators)) = state.generators.try_borrow().as_deref() {
@@ -212,6 +221,12 @@ pub(crate) fn forget(relation: Oid) {
     }
 }
 
+/// Forgets who may take ids: what a role may do, or is a member of, has changed.
+pub(crate) fn forget_rights() {
+    let changes = &BACKEND.get().changes;
+    changes.set(changes.get() + 1);
+}
+
 /// The generator of that key, new if this is its first use.
 fn find(key: Key) -> &'static Generator {
     let mut generators = BACKEND.get().generators.borrow_mut();
@@ -226,8 +241,10 @@ fn find(key: Key) -> &'static Generator {
             surely_until_us: Cell::new(NEVER_US),
             owner: Cell::new(Transaction::NONE),
             size: Cell::new(0),
+            floor: Cell::new(-1),
             flushed: Cell::new(Flushed::NOTHING),
             place: Cell::new(None),
+            allowed: Cell::new((Oid::INVALID, 0)),
         }))
     })
 }
@@ -294,36 +311,77 @@ impl Generator {
         let facts = self.ready()?;
         let mut request = Request {
             sequence: facts.sequence,
-            layout: *facts.layout,
+            layout: facts.layout,
             shard: facts.shard,
             want,
-            floor: self.end.get(),
-            lease_ticks: facts.layout.whole_ticks(settings::lease_us()),
+            floor: self.floor.get(),
+            lease_slots: facts.layout.whole_slots(settings::lease_us()),
             max_drift_ticks: facts.layout.whole_ticks(settings::max_drift_us()),
+            noted_drift_ticks: horizon::get().noted_drift_ticks(facts.layout),
             clock_checked_until_us: BACKEND.get().clock_checked_until_us.get(),
+            horizon_us: horizon::get().known_us(),
+            beyond: None,
+            trusts_new: false,
             flushed: self.flushed.get(),
+            timeline: backend::timeline(),
             place: self.place.get(),
         };
         let name = || backend::relation_name(facts.sequence);
         let mut give_up_us = None;
         loop {
-            match sequence::visit(&request) {
+            let refusal = match sequence::visit(&request) {
                 Visit::Taken { first, count, position, flushed, place } => {
                     self.flushed.set(flushed);
+                    self.floor.set(first + (count - 1));
                     self.place.set(Some(place));
                     return Ok((first, count, facts.layout.time_us(position.tick + 1)));
                 }
-                Visit::Refused(Refused::TooFarAhead { drift, ready_tick }) => {
+                Visit::CheckClock => {
+                    request.clock_checked_until_us = check_clock()?;
+                    continue;
+                }
+                Visit::Unusable(Unusable::Gone) => {
+                    self.facts.set(None);
+                    return Err(self.unknown());
+                }
+                Visit::Unusable(other) => return Err(report::unusable(&name(), other)),
+                Visit::Refused(refusal, place) => (refusal, place),
+            };
+            match refusal {
+                (Refusal::UnknownPast { lsn, restarted }, _) => {
+                    request.beyond = Some(last_index(lsn, restarted, facts.layout)?);
+                }
+                (Refusal::UnnotedDrift, _) => {
+                    horizon::get().note_drift()?;
+                    request.noted_drift_ticks = horizon::get().noted_drift_ticks(facts.layout);
+                }
+                (Refusal::BeyondHorizon { until_us, target_us }, place) => {
+                    raise_horizon(until_us, target_us, facts.layout.tick_us(), &place)?;
+                    request.horizon_us = horizon::get().known_us();
+                }
+                (Refusal::Replaces, _) if horizon::get().read_us()?.is_none() => {
+                    request.trusts_new = true;
+                }
+                (Refusal::Replaces, _) => return Err(report::replaces(&name())),
+                (Refusal::Clock(Refused::TooFarAhead { drift, ready_tick }), place) => {
+                    let drift_max = if place.made_here() { 0 } else { request.max_drift_ticks };
                     let give_up_us = *give_up_us.get_or_insert_with(|| {
-                        backend::steady_us() + settings::max_wait_ms() * 1_000
+                        let wait_us = settings::max_wait_ms() * 1_000;
+                        let least_us = if place.made_here() { NEW_WAIT_US } else { 0 };
+                        backend::steady_us() + wait_us.max(least_us)
                     });
                     let wait_us = facts.layout.time_us(ready_tick) - backend::now_us();
                     let left_us = give_up_us - backend::steady_us();
+                    // What can be behind the clock here is a new one only.
+                    if left_us <= 0 && place.made_here() && drift <= request.max_drift_ticks {
+                        return Err(report::ahead_where_made(&name(), facts.shard.number()));
+                    }
                     if left_us <= 0 {
                         return Err(report::too_far_ahead(
                             &name(),
                             facts.shard.number(),
-                            drift.saturating_mul(facts.layout.tick_us()),
+                            // From now to where its tick begins, not in whole ticks.
+                            facts.layout.time_us(ready_tick + drift_max) - backend::now_us(),
                             settings::max_drift_us(),
                             settings::max_wait_ms(),
                         ));
@@ -332,18 +390,9 @@ impl Generator {
                     let nap_us = wait_us.min(left_us).clamp(1, 100_000);
                     backend::sleep_interruptibly((nap_us + 999) / 1_000);
                 }
-                Visit::Refused(Refused::Ended) => {
+                (Refusal::Clock(Refused::Ended), _) => {
                     return Err(report::layout_ended(&self.layout_name()));
                 }
-                Visit::CheckClock => request.clock_checked_until_us = check_clock()?,
-                Visit::Unusable(Unusable::Gone) => {
-                    self.facts.set(None);
-                    return Err(self.unknown());
-                }
-                Visit::Unusable(Unusable::NotPermanent) => {
-                    return Err(report::not_permanent(&name()));
-                }
-                Visit::Unusable(Unusable::Broken) => return Err(report::broken_sequence(&name())),
             }
         }
     }
@@ -357,7 +406,7 @@ impl Generator {
         {
             return Ok(facts);
         }
-        backend::refuse_if_read_only(c"next_id()");
+        backend::refuse_where_no_writes(c"next_id()")?;
         let facts = loop {
             let changes = BACKEND.get().changes.get();
             let facts = match self.facts.get() {
@@ -376,8 +425,11 @@ impl Generator {
                 break facts;
             }
         };
-        match backend::may_use(facts.sequence, now.user()) {
-            Some(true) => {}
+        // A change of the sequence's privileges or of a role counts as well.
+        let allowed = (now.user(), BACKEND.get().changes.get());
+        let known = self.allowed.get() == allowed;
+        match if known { Some(true) } else { backend::may_use(facts.sequence, now.user()) } {
+            Some(true) => self.allowed.set(allowed),
             Some(false) => {
                 return Err(report::no_privilege(&backend::relation_name(facts.sequence)));
             }
@@ -395,7 +447,9 @@ impl Generator {
             self.size.set(0);
         }
         self.owner.set(now);
-        self.place.set(None);
+        if !self.place.get().is_some_and(|place| place.lasts()) {
+            self.place.set(None);
+        }
         self.drop_block();
         Ok(facts)
     }
@@ -458,6 +512,35 @@ fn check_state(row: &catalog::ShardRow) -> Result<(), Report> {
         return Err(report::restored_elsewhere(row.shard, database));
     }
     Ok(())
+}
+
+/// Has the horizon reach to an instant, and on to another if the tick after that is no
+/// further ahead than ids may be: a generator that is restarted then can go on at once.
+fn raise_horizon(until_us: i64, target_us: i64, tick_us: i64, place: &Place) -> Result<(), Report> {
+    let most_us = backend::now_us().saturating_add(settings::max_drift_us() - tick_us);
+    let target_us = target_us.min(until_us.max(most_us));
+    // What is logged with the ids brings the horizon to disk with it.
+    let flush = !place.needs_wal();
+    horizon::get().raise(target_us, flush)?;
+    Ok(())
+}
+
+/// The last index that can have been given out before WAL ended at `lsn`, where the
+/// generator does not know.
+fn last_index(lsn: u64, restarted: bool, layout: &Layout) -> Result<i64, Report> {
+    let until_us = match horizon::get().at_most_at(lsn)? {
+        // Where it was never raised, this is before anything that is known here.
+        Some(until_us) => until_us,
+        // The extension's SQL is that of 0.1.0, which trusts a sequence that says where it
+        // stands.
+        None if !restarted => return Ok(-1),
+        None => backend::now_us().saturating_add(settings::max_drift_us()),
+    };
+    // The clock rule counts in whole ticks: now and the drift is somewhere in the last one.
+    Ok(match backend::timeline().begins {
+        0 => layout.index_at(until_us),
+        _ => layout.index_of(Position { tick: layout.tick_at(until_us) + 1, slot: 0 }) - 1,
+    })
 }
 
 /// How long one look at the steady clock is good for, in microseconds of the wall clock.

@@ -1,12 +1,14 @@
 //! The PostgreSQL extension `shardid`: ids from sequences that the clock advances.
 //!
 //! The rooms, from the outside in: [`api`] is the SQL surface written in Rust,
-//! [`generator`] and [`tickets`] what a backend remembers of those it uses, [`page`]
+//! [`generator`] and [`tickets`] what a backend remembers of those it uses, [`horizon`]
+//! how far ids may reach that nobody remembers, [`page`]
 //! the sequence page and everything else that is unsafe, [`settings`] and
 //! [`report`] what their names say. The rules themselves are in `shardid-ids`.
 
 mod api;
 mod generator;
+mod horizon;
 mod page;
 mod report;
 mod settings;

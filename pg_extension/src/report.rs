@@ -5,6 +5,7 @@ use pgrx::{PgLogLevel, PgSqlErrorCode};
 use shardid_ids::{ConcealError, DEFAULT_LAYOUT, IdError, LayoutError, TextError};
 
 use crate::page;
+use crate::page::held::Unusable;
 
 /// What a user is told.
 pub(crate) struct Report {
@@ -112,15 +113,52 @@ pub(crate) fn no_privilege(sequence: &str) -> Report {
         .hint(format!("GRANT USAGE ON SEQUENCE {sequence} TO …;"))
 }
 
-pub(crate) fn not_permanent(sequence: &str) -> Report {
-    Report::new(b"55000", format!("sequence {sequence} is not permanent"))
-        .detail("Ids of an unlogged or temporary sequence would repeat after a crash.")
-        .hint(format!("ALTER SEQUENCE {sequence} SET LOGGED;"))
+/// A sequence that ids or numbers cannot be taken from as it is.
+pub(crate) fn unusable(sequence: &str, unusable: Unusable) -> Report {
+    match unusable {
+        Unusable::Gone => {
+            Report::new(b"42704", format!("sequence {sequence} does not exist any more"))
+        }
+        Unusable::NotPermanent => {
+            Report::new(b"55000", format!("sequence {sequence} is not permanent"))
+                .detail("Ids of an unlogged or temporary sequence would repeat after a crash.")
+                .hint(format!("ALTER SEQUENCE {sequence} SET LOGGED;"))
+        }
+        Unusable::NewFile => {
+            Report::new(b"55000", format!("sequence {sequence} has a new file in this transaction"))
+                .detail("ALTER SEQUENCE or TRUNCATE … RESTART IDENTITY made it. A rollback would bring the old one back, and with it the ids that were taken from the new one.")
+                .hint("COMMIT first, then take ids.")
+        }
+        Unusable::Broken => {
+            Report::new(b"XX001", format!("sequence {sequence} has a damaged page"))
+                .hint("Restore it from a backup or a standby; see pg_amcheck.")
+        }
+    }
 }
 
-pub(crate) fn broken_sequence(sequence: &str) -> Report {
-    Report::new(b"XX001", format!("sequence {sequence} has a damaged page"))
-        .hint("Restore it from a backup or a standby; see pg_amcheck.")
+pub(crate) fn not_made_here(sequence: &str) -> Report {
+    Report::new(b"55000", format!("sequence {sequence} was not made in this transaction"))
+        .hint("create_shard() and create_id_sequence() make generators.")
+}
+
+/// A generator that may take the place of another one, which a rollback would bring back.
+pub(crate) fn replaces(sequence: &str) -> Report {
+    Report::new(b"55000", format!("sequence {sequence} was replaced or restored in this transaction"))
+        .detail("A rollback would bring the one before it back, and with it the ids that were taken from this one.")
+        .hint("COMMIT first, then take ids.")
+}
+
+/// A sequence of the extension was dropped by hand, or while this call waited for it.
+pub(crate) fn horizon_lost() -> Report {
+    Report::new(b"55000", "the extension shardid was dropped or changed meanwhile".into())
+        .hint("Try again.")
+}
+
+/// A parallel worker does not know whether its transaction may write.
+pub(crate) fn in_parallel_worker(function: &str) -> Report {
+    Report::new(b"25000", format!("cannot execute {function} in a parallel worker"))
+        .detail("A function that calls it is marked PARALLEL SAFE.")
+        .hint("ALTER FUNCTION … PARALLEL RESTRICTED; for those that came with the extension: ALTER EXTENSION shardid UPDATE;")
 }
 
 /// The last id of a shard is too far ahead of the clock, and stayed so.
@@ -133,7 +171,7 @@ pub(crate) fn too_far_ahead(
 ) -> Report {
     Report::new(b"55000", format!("shard {shard} is {} ahead of the clock", seconds(drift_us)))
         .detail(format!(
-            "The clock was set back, or ids of {sequence} were taken faster than its layout allows; waited {}.",
+            "The clock was set back, ids of {sequence} were taken faster than its layout allows, or it was restarted, restored or taken over by this server; waited {}.",
             seconds(max_wait_ms * 1_000)
         ))
         .hint(format!(
@@ -141,6 +179,16 @@ pub(crate) fn too_far_ahead(
             seconds(max_drift_us),
             seconds(max_wait_ms * 1_000)
         ))
+}
+
+/// A generator has no ids left of the present tick, in the transaction that made it.
+pub(crate) fn ahead_where_made(sequence: &str, shard: i64) -> Report {
+    Report::new(
+        b"55000",
+        format!("shard {shard} cannot run ahead of the clock in the transaction that made it"),
+    )
+    .detail(format!("Nothing would remember the ids of {sequence} after a rollback but the clock."))
+    .hint("COMMIT first, then take more ids.")
 }
 
 /// The clock jumped into a future that may be wrong.

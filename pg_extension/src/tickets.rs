@@ -171,6 +171,7 @@ impl Ticket {
             count,
             ahead: self.ahead.get(),
             safe: self.safe.get(),
+            timeline: backend::timeline(),
             place: self.place.get(),
         };
         match numbers::visit(&request) {
@@ -206,7 +207,7 @@ impl Ticket {
         {
             return Ok(facts);
         }
-        backend::refuse_if_read_only(c"next_ticket()");
+        backend::refuse_where_no_writes(c"next_ticket()")?;
         let facts = loop {
             let changes = BACKEND.get().changes.get();
             let facts = match self.facts.get() {
@@ -248,8 +249,7 @@ fn unusable_sequence(sequence: Oid, unusable: Unusable) -> Report {
     let name = backend::relation_name(sequence);
     match unusable {
         Unusable::Gone => report::not_a_rising_sequence(&name),
-        Unusable::NotPermanent => report::not_permanent(&name),
-        Unusable::Broken => report::broken_sequence(&name),
+        other => report::unusable(&name, other),
     }
 }
 
@@ -265,8 +265,8 @@ fn next_ticket(name: &str) -> i64 {
 /// a function with its owner's rights.
 #[pg_extern]
 fn next_ticket_gapless(name: &str) -> i64 {
-    backend::refuse_if_read_only(c"next_ticket_gapless()");
     let checked = || {
+        backend::refuse_where_no_writes(c"next_ticket_gapless()")?;
         let facts = read(name)?;
         check_privilege(facts.sequence, Transaction::current(), || report::no_ticket(name))
     };
@@ -281,7 +281,7 @@ fn take_numbers(sequence: Oid, count: i64) -> i64 {
 }
 
 fn take_from(sequence: Oid, count: i64) -> Result<i64, Report> {
-    backend::refuse_if_read_only(c"take_numbers()");
+    backend::refuse_where_no_writes(c"take_numbers()")?;
     let wrong = || report::not_a_rising_sequence(&backend::relation_name(sequence));
     if catalog::sequence_shape(sequence).is_none() {
         return Err(wrong());
@@ -291,8 +291,17 @@ fn take_from(sequence: Oid, count: i64) -> Result<i64, Report> {
     let shape = catalog::sequence_shape(sequence).ok_or_else(wrong)?;
     let class = Class::new(shape.start, shape.increment).ok_or_else(wrong)?;
     let (floor, top) = (shape.min.saturating_sub(1), shape.max);
-    let request =
-        Request { sequence, class, floor, top, count, ahead: AHEAD, safe: 0, place: None };
+    let request = Request {
+        sequence,
+        class,
+        floor,
+        top,
+        count,
+        ahead: AHEAD,
+        safe: 0,
+        timeline: backend::timeline(),
+        place: None,
+    };
     match numbers::visit(&request) {
         Visit::Taken { first, .. } => Ok(first),
         Visit::Exhausted { last } => {

@@ -76,6 +76,11 @@ impl Installation {
         command
     }
 
+    /// A command for a program that works on the files of a server, run as the servers' user.
+    pub fn server(&self, name: &str) -> Command {
+        self.as_server(name, &[])
+    }
+
     /// A command for a program of this installation, run as the servers' user.
     pub(crate) fn as_server(&self, name: &str, variables: &[(&str, String)]) -> Command {
         as_server(&self.program(name), variables)

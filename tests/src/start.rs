@@ -6,10 +6,11 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use rand::Rng;
 
-use crate::{Clock, Installation, Server, run_folder};
+use crate::{Clock, Installation, Server, run_folder, wait_until};
 
 /// How a server is to be made; `Server::builder()` gives one.
 #[derive(Debug, Clone)]
@@ -131,16 +132,56 @@ impl Builder {
     /// With the server's log where it does not start.
     pub fn start_standby_of(self, primary: &Server) -> Server {
         self.start_with(|data| {
-            let mut command = self.programs().as_server("pg_basebackup", &[]);
-            command
-                .arg("--host")
-                .arg(primary.folder())
-                .arg(format!("--port={}", primary.port()))
-                .args(["--username=postgres", "--write-recovery-conf", "--no-sync"])
-                .args(["--checkpoint=fast", "--wal-method=stream", "--pgdata"])
-                .arg(data);
-            run(&mut command);
+            run(self.base_backup(primary).arg("--write-recovery-conf").arg("--pgdata").arg(data));
         })
+    }
+
+    /// Makes a server from a backup of another, restored to its restore point `here`, and
+    /// starts it once it takes writes.
+    ///
+    /// `meanwhile` is called between the backup and the restoring, and makes the restore
+    /// point. The other server's WAL is read from its folder.
+    ///
+    /// # Panics
+    ///
+    /// With the server's log where it does not start.
+    pub fn start_restored_from(self, other: &Server, meanwhile: impl FnOnce()) -> Server {
+        let restored = self.start_with(|data| {
+            run(self.base_backup(other).arg("--pgdata").arg(data));
+            meanwhile();
+            let wal = other.data().join("pg_wal");
+            append(
+                &data.join("postgresql.conf"),
+                &format!(
+                    "restore_command = 'cp \"{}/%f\" \"%p\"'
+                     recovery_target_name = 'here'
+                     recovery_target_action = 'promote'\n",
+                    wal.display()
+                ),
+            );
+            let signal = data.join("recovery.signal");
+            std::fs::write(&signal, "").expect("the data folder can be written");
+            self.programs().give(&signal);
+        });
+        let in_recovery = "SELECT pg_is_in_recovery()";
+        wait_until(Duration::from_secs(90), "the end of the recovery", || {
+            restored.psql("postgres", in_recovery) == "f"
+        });
+        // A standby of it inherits its settings, and would stop at that point too.
+        restored.set_conf("recovery_target_name = ''");
+        restored.set_conf("restore_command = ''");
+        restored
+    }
+
+    fn base_backup(&self, primary: &Server) -> Command {
+        let mut command = self.programs().as_server("pg_basebackup", &[]);
+        command
+            .arg("--host")
+            .arg(primary.folder())
+            .arg(format!("--port={}", primary.port()))
+            .args(["--username=postgres", "--no-sync"])
+            .args(["--checkpoint=fast", "--wal-method=stream"]);
+        command
     }
 
     fn start_with(&self, make_data: impl FnOnce(&Path)) -> Server {

@@ -55,15 +55,6 @@ pub fn advance(
     Ok(next)
 }
 
-/// Returns the position to go on after where the last one is not known.
-///
-/// Ids are never more than `max_drift` ticks ahead of the clock, so this is not
-/// below any that was given out. What follows is one tick further than allowed.
-pub fn after_unknown(now: i64, max_drift: i64, slots: i64) -> Option<Position> {
-    let tick = now.saturating_add(max_drift);
-    (tick >= 0).then_some(Position { tick, slot: slots - 1 })
-}
-
 /// Two clocks read at one moment: the one on the wall, and one that nobody sets.
 ///
 /// Times are in microseconds; what they count from does not matter.
@@ -124,25 +115,6 @@ mod tests {
                     Err(Refused::Ended) => prop_assert!(false, "far from the end"),
                 }
             }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn after_an_unknown_position_comes_nothing_that_was_given_out(
-            slots in 1i64..5, max_drift in 0i64..20, now in 0i64..60, taken in 0..400,
-        ) {
-            let mut last = None;
-            for _ in 0..taken {
-                match advance(last, now, max_drift, slots, TICKS) {
-                    Ok(next) => last = Some(next),
-                    Err(_) => break,
-                }
-            }
-            let unknown = after_unknown(now, max_drift, slots);
-            prop_assert!(last <= unknown);
-            let next = advance(unknown, now, max_drift + 1, slots, TICKS);
-            prop_assert_eq!(next, Ok(Position { tick: now + max_drift + 1, slot: 0 }));
         }
     }
 

@@ -9,6 +9,9 @@ pub const TIME_MAX_US: i64 = i64::MAX;
 /// The longest tick: a day. Ids that share a day are not ordered by time.
 const TICK_MAX_US: i64 = 86_400_000_000;
 
+/// The longest that a slot counts where an instant stands for an index.
+const SLOT_MAX_US: i128 = 100;
+
 /// Epoch, tick, and how many shards and slots share one tick.
 ///
 /// A value of this type always fits a positive 64-bit integer: with powers of
@@ -187,6 +190,11 @@ impl Layout {
         (end - 1) as i64
     }
 
+    /// The last position of any shard.
+    pub fn last_position(&self) -> Position {
+        Position { tick: self.ticks - 1, slot: self.slots - 1 }
+    }
+
     /// Checks a shard number.
     pub fn shard(&self, number: i64) -> Result<Shard, IdError> {
         if (0..self.shards).contains(&number) {
@@ -246,6 +254,58 @@ impl Layout {
         time_us.saturating_sub(self.epoch_us).div_euclid(self.tick_us)
     }
 
+    /// The slot an instant falls in, where the slots of a tick share out its time.
+    pub fn slot_at(&self, time_us: i64) -> i64 {
+        let within_us = time_us.saturating_sub(self.epoch_us).rem_euclid(self.tick_us);
+        (i128::from(within_us) * i128::from(self.slots) / i128::from(self.tick_us)) as i64
+    }
+
+    /// How long each slot of a tick counts where an instant stands for an index: a slot's
+    /// share of its tick, in microseconds as a fraction, and 100 at most. Ids of a layout
+    /// with long ticks and few slots would otherwise count as hours ahead of others.
+    fn slot_length(&self) -> (i128, i128) {
+        let (tick_us, slots) = (i128::from(self.tick_us), i128::from(self.slots));
+        if tick_us <= SLOT_MAX_US * slots { (tick_us, slots) } else { (SLOT_MAX_US, 1) }
+    }
+
+    /// The last index that counts as of an instant, or of one before.
+    pub fn index_at(&self, time_us: i64) -> i64 {
+        let within_us = time_us.saturating_sub(self.epoch_us).rem_euclid(self.tick_us);
+        let (length, per) = self.slot_length();
+        let slot = (i128::from(within_us) * per / length).min(i128::from(self.slots) - 1) as i64;
+        self.tick_at(time_us).saturating_mul(self.slots).saturating_add(slot)
+    }
+
+    /// The first instant, in Unix microseconds, that an index counts as of.
+    pub fn instant_of(&self, index: i64) -> i64 {
+        let position = self.position_of(index);
+        let (length, per) = self.slot_length();
+        // Rounded up; at most a tick.
+        let within_us = (i128::from(position.slot) * length + per - 1) / per;
+        self.time_us(position.tick).saturating_add(within_us as i64)
+    }
+
+    /// The position of an index.
+    pub fn position_of(&self, index: i64) -> Position {
+        Position { tick: index.div_euclid(self.slots), slot: index.rem_euclid(self.slots) }
+    }
+
+    /// The index of a position: how many positions are before it.
+    pub fn index_of(&self, position: Position) -> i64 {
+        position.tick.saturating_mul(self.slots).saturating_add(position.slot)
+    }
+
+    /// A span in microseconds as whole slots, rounded down.
+    pub fn whole_slots(&self, span_us: i64) -> i64 {
+        match span_us.checked_mul(self.slots) {
+            Some(product) => product / self.tick_us,
+            None => {
+                let slots = i128::from(span_us) * i128::from(self.slots) / i128::from(self.tick_us);
+                slots.min(i128::from(i64::MAX)) as i64
+            }
+        }
+    }
+
     /// The first instant of a tick, in Unix microseconds.
     pub fn time_us(&self, tick: i64) -> i64 {
         // `new` has made sure that the layout's last tick has a time; beyond it, saturate.
@@ -302,6 +362,23 @@ mod tests {
             prop_assert!(layout.id_at(time).unwrap() <= id);
             if tick + 1 < layout.ticks() {
                 prop_assert!(layout.id_at(layout.time_us(tick + 1)).unwrap() > id);
+            }
+        }
+
+        #[test]
+        fn an_instant_and_its_index_go_together(
+            layout in any_layout(), tick in any::<u64>(), slot in any::<u64>(), later_us in 0i64..1 << 40,
+        ) {
+            let tick = (tick % layout.ticks() as u64) as i64;
+            let slot = (slot % layout.slots() as u64) as i64;
+            let index = layout.index_of(Position { tick, slot });
+            prop_assert_eq!(layout.position_of(index), Position { tick, slot });
+            let instant = layout.instant_of(index);
+            prop_assert!(instant >= layout.time_us(tick) && instant <= layout.time_us(tick + 1));
+            if tick + 1 < layout.ticks() {
+                prop_assert!(layout.index_at(instant) >= index);
+                prop_assert!(layout.index_at(instant - 1) < index);
+                prop_assert!(layout.index_at(instant.saturating_add(later_us)) >= index);
             }
         }
 

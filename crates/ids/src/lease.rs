@@ -1,10 +1,10 @@
 //! The lease rule: up to where a shard's position must be safe in WAL.
 //!
-//! A lease is a tick: every id up to the end of that tick is covered by a WAL
-//! record. It is extended at half-time, long before it is needed, so that the
+//! A lease is an index, a position in a shard's stream of ids: all up to that one are
+//! covered by a WAL record. It is extended at half-time, long before it is needed, so that the
 //! record has been flushed when the first id beyond the old lease goes out.
 
-/// What to log before an id of some tick may be handed out.
+/// What to log before an id of some index may be handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Renewal {
     /// Nothing: the lease covers it and will for a while.
@@ -15,27 +15,20 @@ pub enum Renewal {
     Must(i64),
 }
 
-/// Decides about the lease for an id of tick `tick`.
+/// Decides about the lease for ids up to index `index`.
 ///
-/// `leased` is the last tick that a record covers, if one does. `lease` is the
-/// length of a lease in ticks (at least 1), and `ahead_max` how far ahead of
-/// `tick` an extension may reach, so that a crash leaves no more drift than is
-/// allowed. No lease reaches past `last_tick`, the layout's end.
-pub fn renew(
-    tick: i64,
-    leased: Option<i64>,
-    lease: i64,
-    ahead_max: i64,
-    last_tick: i64,
-) -> Renewal {
-    let lease = lease.max(1);
+/// `leased` is the last index that a record covers, if one does. `lease` is the
+/// length of a lease, and `ahead_max` how far ahead of
+/// `index` an extension may reach, so that a crash leaves no more drift than is
+/// allowed. No lease reaches past `last`, the layout's end.
+pub fn renew(index: i64, leased: Option<i64>, lease: i64, ahead_max: i64, last: i64) -> Renewal {
     match leased {
-        Some(until) if tick <= until => {
+        Some(until) if index <= until => {
             let half = (lease / 2).max(1);
-            let new = (until + lease).min(tick + ahead_max.max(lease)).min(last_tick);
-            if tick + half > until && new > until { Renewal::Extend(new) } else { Renewal::Keep }
+            let new = (until + lease).min(index + ahead_max.max(lease)).min(last);
+            if index + half > until && new > until { Renewal::Extend(new) } else { Renewal::Keep }
         }
-        _ => Renewal::Must(tick.saturating_add(lease).min(last_tick)),
+        _ => Renewal::Must(index.saturating_add(lease).min(last)),
     }
 }
 
@@ -92,10 +85,10 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_lease_is_one_tick() {
-        assert_eq!(renew(5, None, 0, 0, 99), Renewal::Must(6));
-        assert_eq!(renew(5, Some(6), 0, 0, 99), Renewal::Keep);
-        assert_eq!(renew(6, Some(6), 0, 0, 99), Renewal::Extend(7));
-        assert_eq!(renew(7, Some(6), 0, 0, 99), Renewal::Must(8));
+    fn the_shortest_lease_is_the_id_alone() {
+        assert_eq!(renew(5, None, 0, 0, 99), Renewal::Must(5));
+        assert_eq!(renew(5, Some(5), 0, 0, 99), Renewal::Keep);
+        assert_eq!(renew(6, Some(5), 0, 0, 99), Renewal::Must(6));
+        assert_eq!(renew(6, Some(6), 1, 0, 99), Renewal::Extend(7));
     }
 }

@@ -1,12 +1,13 @@
 //! What PostgreSQL knows about this session: clocks, transaction, user, waits.
 
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::ffi::{CStr, c_long};
 
 use pgrx::{IntoDatum, pg_sys};
 use shardid_ids::ClockBase;
 
 use super::ffi;
+use crate::report::{self, Report};
 use crate::{generator, tickets};
 
 /// State of one backend.
@@ -76,13 +77,50 @@ pub(crate) fn read_only() -> bool {
     unsafe { pg_sys::XactReadOnly }
 }
 
-/// Refuses (25006) on a standby and in a read-only transaction, as `nextval` does.
-pub(crate) fn refuse_if_read_only(command: &CStr) {
-    // SAFETY: both take a name for their message and raise an ordinary error.
-    unsafe {
-        pg_sys::PreventCommandDuringRecovery(command.as_ptr());
-        pg_sys::PreventCommandIfReadOnly(command.as_ptr());
+/// The timeline that WAL is written on.
+#[derive(Clone, Copy)]
+pub(crate) struct Timeline {
+    pub(crate) number: u32,
+    /// Where it begins in WAL; 0 for the first.
+    pub(crate) begins: pg_sys::XLogRecPtr,
+}
+
+/// The timeline of this server, which stays the same once it takes writes.
+pub(crate) fn timeline() -> Timeline {
+    static KNOWN: BackendLocal<Cell<Option<Timeline>>> = BackendLocal::new(Cell::new(None));
+    if let Some(known) = KNOWN.get().get() {
+        return known;
     }
+    // SAFETY: the caller may write, so recovery is over. The history is a list of at
+    // least one entry, the present timeline's, in memory of the caller's context.
+    let known = unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            let number = ffi::GetWALInsertionTimeLine();
+            let history = ffi::readTimeLineHistory(number);
+            let newest = (*(*history).elements).ptr_value.cast::<ffi::TimelineEntry>();
+            Timeline { number, begins: (*newest).begin }
+        })
+    };
+    KNOWN.get().set(Some(known));
+    known
+}
+
+/// Refuses (25006) on a standby and in a read-only transaction, as `nextval` does, and
+/// (25000) in a parallel worker, which does not know that its transaction is read-only.
+pub(crate) fn refuse_where_no_writes(command: &'static CStr) -> Result<(), Report> {
+    // SAFETY: a plain variable of the backend.
+    if unsafe { pg_sys::ParallelWorkerNumber } >= 0 {
+        return Err(report::in_parallel_worker(&command.to_string_lossy()));
+    }
+    // All transactions of a standby are read-only, too.
+    if read_only() {
+        // SAFETY: both take a name for their message and raise an ordinary error.
+        unsafe {
+            pg_sys::PreventCommandDuringRecovery(command.as_ptr());
+            pg_sys::PreventCommandIfReadOnly(command.as_ptr());
+        }
+    }
+    Ok(())
 }
 
 #[inline(always)]
@@ -158,10 +196,21 @@ pub(crate) fn watch_relations() {
         generator::forget(relation);
         tickets::forget(relation);
     }
+    unsafe extern "C-unwind" fn role_changed(_: pg_sys::Datum, _: core::ffi::c_int, _: u32) {
+        generator::forget_rights();
+    }
     // SAFETY: called once, while the library loads; a library is never unloaded,
     // and `forget` neither panics nor calls PostgreSQL.
     unsafe {
         pg_sys::CacheRegisterRelcacheCallback(Some(changed), pg_sys::Datum::from(0));
+        for cache in [
+            pg_sys::SysCacheIdentifier::AUTHOID,
+            pg_sys::SysCacheIdentifier::AUTHMEMROLEMEM,
+            pg_sys::SysCacheIdentifier::AUTHMEMMEMROLE,
+        ] {
+            let none = pg_sys::Datum::from(0);
+            pg_sys::CacheRegisterSyscacheCallback(cache as _, Some(role_changed), none);
+        }
     }
 }
 
@@ -235,4 +284,20 @@ pub(crate) fn may_use(sequence: pg_sys::Oid, user: pg_sys::Oid) -> Option<bool> 
     let result =
         unsafe { pg_sys::pg_class_aclcheck_ext(sequence, user, either as _, &mut is_missing) };
     (!is_missing).then_some(result == pg_sys::AclResult::ACLCHECK_OK)
+}
+
+/// Whether the user owns the relation, or may act for its owner.
+pub(crate) fn owns(relation: pg_sys::Oid) -> bool {
+    // SAFETY: a lookup, which says no where there is no such relation, and an ordinary
+    // error otherwise.
+    unsafe {
+        !pg_sys::get_rel_name(relation).is_null() && {
+            #[cfg(feature = "pg15")]
+            let owns = pg_sys::pg_class_ownercheck(relation, ffi::GetUserId());
+            #[cfg(any(feature = "pg16", feature = "pg17", feature = "pg18"))]
+            let owns =
+                pg_sys::object_ownercheck(pg_sys::RelationRelationId, relation, ffi::GetUserId());
+            owns
+        }
+    }
 }

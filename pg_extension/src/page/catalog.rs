@@ -3,7 +3,7 @@
 //! A statement's snapshot may be older than the fence it has just waited for,
 //! so these reads use a catalog snapshot, as PostgreSQL's own lookups do. That
 //! also works in parallel workers and needs no privilege on the tables. The
-//! attribute numbers are those of `shardid--0.1.0.sql`; upgrades only append.
+//! attribute numbers are those of `shardid--0.2.0.sql`; upgrades only append.
 
 use core::ffi::CStr;
 

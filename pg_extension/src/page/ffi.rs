@@ -8,20 +8,33 @@
 use core::ffi::{c_char, c_int, c_void};
 
 use pgrx::pg_sys::{
-    BlockNumber, Buffer, FuncCallContext, FunctionCallInfo, LOCKMODE, MemoryContext, Oid, Relation,
-    ResourceOwner, RmgrId, XLogRecPtr,
+    BlockNumber, Buffer, FuncCallContext, FunctionCallInfo, LOCKMODE, List, MemoryContext, Oid,
+    Relation, ResourceOwner, RmgrId, XLogRecPtr,
 };
 
-/// Where a relation's file is.
-#[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
-pub(super) type RelationFile = pgrx::pg_sys::RelFileNode;
-/// Where a relation's file is.
-#[cfg(any(feature = "pg16", feature = "pg17", feature = "pg18"))]
-pub(super) type RelationFile = pgrx::pg_sys::RelFileLocator;
+/// Where a relation's file is: `RelFileLocator`, called `RelFileNode` until 15.
+#[derive(Clone, Copy)]
+#[repr(C)]
+#[allow(non_snake_case)]
+pub(super) struct RelationFile {
+    pub(super) spcOid: Oid,
+    pub(super) dbOid: Oid,
+    pub(super) relNumber: Oid,
+}
+
+/// `TimeLineHistoryEntry`
+#[repr(C)]
+pub(super) struct TimelineEntry {
+    pub(super) timeline: u32,
+    pub(super) begin: XLogRecPtr,
+    pub(super) end: XLogRecPtr,
+}
 
 unsafe extern "C-unwind" {
     pub(super) fn GetUserId() -> Oid;
+    pub(super) fn GetFlushRecPtr(timeline: *mut u32) -> XLogRecPtr;
     pub(super) fn GetRedoRecPtr() -> XLogRecPtr;
+    pub(super) fn GetWALInsertionTimeLine() -> u32;
     pub(super) fn MemoryContextAlloc(context: MemoryContext, size: usize) -> *mut c_void;
     pub(super) fn LockBuffer(buffer: Buffer, mode: c_int);
     pub(super) fn LockRelationOid(relation: Oid, mode: LOCKMODE);
@@ -43,6 +56,7 @@ unsafe extern "C-unwind" {
     pub(super) fn XLogSetAsyncXactLSN(record: XLogRecPtr);
     pub(super) fn end_MultiFuncCall(call: FunctionCallInfo, context: *mut FuncCallContext);
     pub(super) fn init_MultiFuncCall(call: FunctionCallInfo) -> *mut FuncCallContext;
+    pub(super) fn readTimeLineHistory(timeline: u32) -> *mut List;
     pub(super) fn relation_close(relation: Relation, mode: LOCKMODE);
     pub(super) fn try_relation_open(relation: Oid, mode: LOCKMODE) -> Relation;
 

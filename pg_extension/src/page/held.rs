@@ -1,11 +1,17 @@
 //! The page of a sequence, held: found, locked, and written to WAL.
 //!
 //! What is common to those that take from it: [`super::sequence`] takes ids,
-//! [`super::numbers`] takes numbers.
+//! [`super::numbers`] takes numbers, [`super::highest`] keeps a number that only rises.
+//!
+//! Beside the sequence's tuple a page may hold a trace of ours, in its free space right
+//! behind the item pointer (`shardid_ids::Trace` says what it is for). PostgreSQL leaves
+//! free space alone: a rewrite does not copy it, redo and full-page images clear it,
+//! `wal_consistency_checking` masks it, and checksums are made of the whole page.
 
 use core::ffi::c_int;
 
 use pgrx::pg_sys;
+use shardid_ids::{self as ids, File, Trace};
 
 use super::ffi;
 
@@ -19,6 +25,36 @@ pub(crate) struct Place {
     buffer: pg_sys::Buffer,
     /// Whether changes of the relation are logged.
     pub(super) needs_wal: bool,
+    /// Whether this transaction has made the relation: it goes if that rolls back.
+    pub(super) made_here: bool,
+}
+
+impl Place {
+    /// What a trace on this page is of.
+    pub(super) fn file(&self, timeline: u32) -> File {
+        let ffi::RelationFile { spcOid, dbOid, relNumber } = self.file;
+        File {
+            tablespace: spcOid.to_u32(),
+            database: dbOid.to_u32(),
+            number: relNumber.to_u32(),
+            timeline,
+        }
+    }
+
+    /// Whether changes of the relation are logged.
+    pub(crate) fn needs_wal(&self) -> bool {
+        self.needs_wal
+    }
+
+    /// Whether this transaction has made the relation.
+    pub(crate) fn made_here(&self) -> bool {
+        self.made_here
+    }
+
+    /// Whether it is good in a later transaction as well.
+    pub(crate) fn lasts(&self) -> bool {
+        self.needs_wal && !self.made_here
+    }
 }
 
 /// Why a relation is no sequence to take from.
@@ -28,6 +64,9 @@ pub(crate) enum Unusable {
     Gone,
     /// Unlogged or temporary.
     NotPermanent,
+    /// This transaction gave an existing sequence a new file: a rollback would bring the
+    /// old one back, which knows nothing of what was taken from the new one.
+    NewFile,
     /// Not a sequence's page.
     Broken,
 }
@@ -40,19 +79,21 @@ pub(super) struct SequenceData {
     pub(super) is_called: u8,
 }
 
-impl SequenceData {
-    /// The last number that was handed out: a value that was not called yet is
-    /// the next one, not the last one.
-    pub(super) fn last(&self) -> i64 {
-        if self.is_called != 0 { self.last_value } else { self.last_value.saturating_sub(1) }
-    }
-}
-
 /// The head of the WAL record (`xl_seq_rec`); the tuple follows it.
 #[repr(C)]
 struct SequenceRecord {
     file: ffi::RelationFile,
 }
+
+/// A trace as it lies on the page.
+#[repr(C)]
+struct Marked {
+    magic: u64,
+    trace: Trace,
+}
+
+/// Says that a trace follows, and in which form: "shardid1".
+const TRACE_MAGIC: u64 = u64::from_le_bytes(*b"shardid1");
 
 const SEQUENCE_MAGIC: u32 = 0x1717;
 const XLOG_SEQ_LOG: u8 = 0;
@@ -80,6 +121,8 @@ pub(super) struct Page {
     pub(super) tuple: *mut pg_sys::HeapTupleHeaderData,
     tuple_length: u32,
     pub(super) data: *mut SequenceData,
+    /// Where a trace lies, if the page has room for one.
+    trace: Option<core::ptr::NonNull<Marked>>,
 }
 
 impl Page {
@@ -108,10 +151,13 @@ impl Page {
                 Err(Unusable::Broken)
             } else if class.relpersistence as u8 != pg_sys::RELPERSISTENCE_PERMANENT {
                 Err(Unusable::NotPermanent)
+            } else if has_new_file(relation) {
+                Err(Unusable::NewFile)
             } else {
                 let buffer = ffi::ReadBuffer(relation, 0);
                 let (file, needs_wal) = (file_of(relation), needs_wal(relation));
-                Self::lock(buffer).map(|page| (page, Place { file, buffer, needs_wal }))
+                let made_here = (*relation).rd_createSubid != NO_SUBTRANSACTION;
+                Self::lock(buffer).map(|page| (page, Place { file, buffer, needs_wal, made_here }))
             };
             ffi::relation_close(relation, pg_sys::NoLock as _);
             page
@@ -141,17 +187,70 @@ impl Page {
             }
             let tuple = start.add(offset).cast::<pg_sys::HeapTupleHeaderData>();
             let data = tuple.cast::<u8>().add((*tuple).t_hoff as usize).cast::<SequenceData>();
-            Ok(Self { buffer, header, tuple, tuple_length: length, data })
+            let pointers = core::mem::offset_of!(pg_sys::PageHeaderData, pd_linp);
+            let place = (pointers + size_of::<u32>()).next_multiple_of(8);
+            let fits = place + size_of::<Marked>() <= usize::from((*header).pd_upper)
+                && usize::from((*header).pd_lower) <= place;
+            let trace = core::ptr::NonNull::new(start.add(place).cast()).filter(|_| fits);
+            Ok(Self { buffer, header, tuple, tuple_length: length, data, trace })
         }
     }
 
-    /// The chain that the last record belongs to.
+    /// What the page says.
     ///
     /// # Safety
     /// The page is locked.
-    pub(super) unsafe fn chain(&self) -> u32 {
-        // SAFETY: the tuple is frozen, so the field holds a command id and no xvac.
-        unsafe { (*self.tuple).t_choice.t_heap.t_field3.t_cid }
+    #[inline]
+    pub(super) unsafe fn seen(&self) -> ids::Page {
+        // SAFETY: reads the locked page.
+        unsafe {
+            ids::Page {
+                last_value: (*self.data).last_value,
+                log_cnt: (*self.data).log_cnt,
+                is_called: (*self.data).is_called != 0,
+                lsn: self.lsn(),
+                trace: self.trace(),
+            }
+        }
+    }
+
+    /// Has the sequence stand at a value that was handed out.
+    ///
+    /// # Safety
+    /// The page is locked and marked dirty, inside a critical section.
+    #[inline]
+    pub(super) unsafe fn set(&self, last_value: i64, log_cnt: i64) {
+        // SAFETY: writes the locked page.
+        unsafe {
+            (*self.data).last_value = last_value;
+            (*self.data).is_called = 1;
+            (*self.data).log_cnt = log_cnt;
+        }
+    }
+
+    /// The trace on the page, of whichever file.
+    ///
+    /// # Safety
+    /// The page is locked.
+    #[inline]
+    pub(super) unsafe fn trace(&self) -> Option<Trace> {
+        // SAFETY: the place was checked to lie within the page; any bits are numbers.
+        unsafe {
+            let marked = self.trace?.as_ptr();
+            ((*marked).magic == TRACE_MAGIC).then(|| (*marked).trace)
+        }
+    }
+
+    /// Leaves a trace on the page.
+    ///
+    /// # Safety
+    /// The page is locked and marked dirty.
+    #[inline]
+    pub(super) unsafe fn leave(&self, trace: Trace) {
+        if let Some(place) = self.trace {
+            // SAFETY: the place was checked to lie within the page's free space.
+            unsafe { place.as_ptr().write(Marked { magic: TRACE_MAGIC, trace }) }
+        }
     }
 
     /// # Safety
@@ -194,20 +293,52 @@ impl Page {
     }
 }
 
+/// The subtransactions that gave the relation its first and its present file, where this
+/// transaction did.
+///
+/// # Safety
+/// `relation` is open.
+unsafe fn new_files(
+    relation: pg_sys::Relation,
+) -> (pg_sys::SubTransactionId, pg_sys::SubTransactionId) {
+    // SAFETY: reads fields of an open relation.
+    #[cfg(feature = "pg15")]
+    unsafe {
+        ((*relation).rd_firstRelfilenodeSubid, (*relation).rd_newRelfilenodeSubid)
+    }
+    // SAFETY: reads fields of an open relation.
+    #[cfg(any(feature = "pg16", feature = "pg17", feature = "pg18"))]
+    unsafe {
+        ((*relation).rd_firstRelfilelocatorSubid, (*relation).rd_newRelfilelocatorSubid)
+    }
+}
+
+/// Whether a rollback, perhaps to a savepoint, would bring back an older file of the
+/// relation: one from before this transaction, or from before the present subtransaction.
+///
+/// # Safety
+/// `relation` is open.
+unsafe fn has_new_file(relation: pg_sys::Relation) -> bool {
+    // SAFETY: as the caller says.
+    unsafe {
+        let (first, present) = new_files(relation);
+        match (*relation).rd_createSubid {
+            NO_SUBTRANSACTION => first != NO_SUBTRANSACTION,
+            made => present != NO_SUBTRANSACTION && present != made,
+        }
+    }
+}
+
 /// Whether changes of the relation are logged (`RelationNeedsWAL`).
 ///
 /// # Safety
 /// `relation` is open.
 unsafe fn needs_wal(relation: pg_sys::Relation) -> bool {
-    // SAFETY: reads fields of an open relation, and a setting.
+    // SAFETY: as the caller says; reads a setting.
     unsafe {
-        let made_here = (*relation).rd_createSubid != NO_SUBTRANSACTION;
-        #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
-        let new_file = (*relation).rd_firstRelfilenodeSubid != NO_SUBTRANSACTION;
-        #[cfg(any(feature = "pg16", feature = "pg17", feature = "pg18"))]
-        let new_file = (*relation).rd_firstRelfilelocatorSubid != NO_SUBTRANSACTION;
-        pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_REPLICA as c_int
-            || !(made_here || new_file)
+        let new = (*relation).rd_createSubid != NO_SUBTRANSACTION
+            || new_files(relation).0 != NO_SUBTRANSACTION;
+        pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_REPLICA as c_int || !new
     }
 }
 
@@ -216,14 +347,16 @@ unsafe fn needs_wal(relation: pg_sys::Relation) -> bool {
 /// # Safety
 /// `relation` is open.
 unsafe fn file_of(relation: pg_sys::Relation) -> ffi::RelationFile {
-    // SAFETY: reads a field of an open relation.
-    #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+    // SAFETY: reads a field of an open relation; until 15 it has other names.
+    #[cfg(feature = "pg15")]
     unsafe {
-        (*relation).rd_node
+        let pg_sys::RelFileNode { spcNode, dbNode, relNode } = (*relation).rd_node;
+        ffi::RelationFile { spcOid: spcNode, dbOid: dbNode, relNumber: relNode }
     }
     // SAFETY: reads a field of an open relation.
     #[cfg(any(feature = "pg16", feature = "pg17", feature = "pg18"))]
     unsafe {
-        (*relation).rd_locator
+        let pg_sys::RelFileLocator { spcOid, dbOid, relNumber } = (*relation).rd_locator;
+        ffi::RelationFile { spcOid, dbOid, relNumber }
     }
 }

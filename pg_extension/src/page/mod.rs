@@ -1,8 +1,8 @@
 //! The sequence page, and everything else of the extension that is unsafe.
 //!
 //! What leaves this module is safe to call from a backend's only thread:
-//! [`sequence`] takes ids from the page, [`numbers`] takes numbers, [`held`] is
-//! what both know of it, [`catalog`] reads the extension's tables,
+//! [`sequence`] takes ids from the page, [`numbers`] takes numbers, [`highest`] keeps a
+//! number that only rises, [`held`] is what all know of it, [`catalog`] reads the extension's tables,
 //! [`backend`] knows what PostgreSQL knows about this session, [`entry`] holds
 //! the functions that PostgreSQL calls without pgrx in between, [`ffi`] the
 //! few of PostgreSQL's functions that are called without pgrx's guard.
@@ -13,6 +13,7 @@ pub(crate) mod catalog;
 pub(crate) mod entry;
 mod ffi;
 pub(crate) mod held;
+pub(crate) mod highest;
 pub(crate) mod numbers;
 pub(crate) mod sequence;
 

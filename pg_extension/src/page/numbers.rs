@@ -2,16 +2,17 @@
 //!
 //! It is what `nextval` does, for a whole run of numbers, and the two may alternate:
 //! `log_cnt` is the *negative* of how many numbers our last WAL record covers beyond
-//! `last_value`. `nextval` reads that as "log now", and we trust no count of its own:
-//! where a sequence was made in the same transaction and `wal_level` is minimal, it
-//! counts numbers that no record covers. Two more things differ. The numbers are those
+//! `last_value`, which is believed where a trace says that this is the file and the
+//! record. `nextval` reads it as "log now", and we trust no count of its own: where a
+//! sequence was made in the same transaction and `wal_level` is minimal, it counts
+//! numbers that no record covers. Two more things differ. The numbers are those
 //! of a class above a floor, wherever somebody's `setval` has put the sequence. And no
 //! number leaves before the record that covers it is safe: `nextval` leaves that to the
 //! commit of whoever wrote the record, so a crash may have it repeat what others of
 //! that record were given meanwhile.
 
 use pgrx::pg_sys;
-use shardid_ids::Class;
+use shardid_ids::{Class, Server, Trace};
 
 use super::held::{Page, Place, Unusable};
 use super::{backend, ffi};
@@ -31,6 +32,7 @@ pub(crate) struct Request {
     pub(crate) ahead: i64,
     /// The end of WAL that is known to be safe.
     pub(crate) safe: pg_sys::XLogRecPtr,
+    pub(crate) timeline: backend::Timeline,
     /// Where the page was at the last visit, if that was in this transaction.
     pub(crate) place: Option<Place>,
 }
@@ -77,40 +79,49 @@ unsafe fn take(request: &Request, page: Page, place: Place) -> Visit {
     // that can fail happens before the critical section; inside it are only
     // assignments and PostgreSQL's own WAL calls.
     unsafe {
-        let data = page.data;
-        let last = (*data).last().max(request.floor);
+        let seen = page.seen();
+        let last = seen.last().max(request.floor);
         let Some((first, end)) = class.run(last, count, top) else {
             ffi::UnlockReleaseBuffer(page.buffer);
             return Visit::Exhausted { last };
         };
         // Dirty first, then the redo pointer: see `sequence`.
         ffi::MarkBufferDirty(page.buffer);
-        let mut lsn = page.lsn();
-        // What our record covers begins right after `last_value`, and a crash
-        // after a checkpoint would not read it any more.
-        let covered = (*data).is_called != 0
-            && (*data).last_value.checked_add(class.step()) == Some(first)
-            && (*data).log_cnt <= -count
-            && lsn > ffi::GetRedoRecPtr();
-        let left = (*data).log_cnt.wrapping_add(count);
+        let server = Server {
+            file: place.file(request.timeline.number),
+            redo: ffi::GetRedoRecPtr(),
+            logged: place.needs_wal,
+            made_here: place.made_here,
+        };
+        let mut lsn = seen.lsn;
+        // What our record covers begins right after `last_value`. In a new file, and after
+        // a checkpoint, a crash would not read that record any more.
+        let covered = seen.is_called
+            && seen.last_value.checked_add(class.step()) == Some(first)
+            && seen.log_cnt <= -count
+            && seen.trace_that_holds(&server).is_some();
+        let left = seen.log_cnt.wrapping_add(count);
         let more = class.room(end, request.ahead, top);
         let callers_end = pg_sys::XactLastRecEnd;
 
         pg_sys::CritSectionCount += 1;
-        (*data).is_called = 1;
         if !covered && place.needs_wal {
             // As it is to be after a crash: beyond all that the record covers.
-            (*data).last_value = end + more * class.step();
-            (*data).log_cnt = 0;
+            page.set(end + more * class.step(), 0);
             lsn = page.write_record(place);
         }
-        (*data).last_value = end;
-        (*data).log_cnt = match (covered, place.needs_wal) {
-            (true, _) => left,
-            (false, true) => -more,
-            // Without WAL nothing is covered, and the next visit says so again.
-            (false, false) => 0,
-        };
+        page.set(
+            end,
+            match (covered, place.needs_wal) {
+                (true, _) => left,
+                (false, true) => -more,
+                // Without WAL nothing is covered, and the next visit says so again.
+                (false, false) => 0,
+            },
+        );
+        let trace = Trace::new(server.file, lsn, end, false);
+        // What is not committed yet is not flushed with a later record either.
+        page.leave(Trace { chain: if place.made_here { 0 } else { lsn }, ..trace });
         pg_sys::CritSectionCount -= 1;
         ffi::UnlockReleaseBuffer(page.buffer);
 

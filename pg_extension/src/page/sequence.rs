@@ -1,61 +1,44 @@
-//! One visit to the page of a shard's sequence: lock, advance, log, release, flush.
+//! One visit to the page of a shard's sequence: lock, take, log, release, flush.
 //!
-//! The page belongs to an ordinary sequence relation, and `nextval`, `setval`,
-//! `ALTER SEQUENCE … RESTART` and a restored dump may change it as well. Three
-//! fields tell how far an id is safe:
-//!
-//! - `last_value` is the last id handed out (or the end of a block somebody
-//!   holds), in full. A generator's sequence is made as one that was called; in a
-//!   new file one that was not has been restarted, from where nobody knows;
-//! - `log_cnt` is the *negative* of the lease: the highest id that the last WAL
-//!   record covers. PostgreSQL's own code leaves `log_cnt >= 0`, and reads a
-//!   negative one as "log now"; so either side notices the other and logs again.
-//! - `t_cid` of the tuple, which means nothing in a frozen tuple, numbers the
-//!   *chain* of records: a run of our own, each covering more than the one
-//!   before, with no checkpoint in between. Inside a chain an older record still
-//!   covers what it covered, so a backend that knows it flushed need not wait
-//!   for a newer one. After a break it must: a stranger's record may have put
-//!   the position back, and records before a checkpoint are no longer read.
+//! What comes out of a page and what must be in WAL first is decided by
+//! [`shardid_ids::visit()`], which says how the page, the trace on it and strangers go
+//! together. Here are the clock, the page and the log that it speaks of.
 
 use pgrx::pg_sys;
-use shardid_ids::{Layout, Position, Refused, Renewal, Shard, advance, after_unknown, renew};
+use shardid_ids::{
+    self as ids, Flush, Flushed, LIVE, Layout, Position, Refusal, Server, Shard, Trace,
+};
 
+use super::backend::Timeline;
 use super::held::{Page, Place, Unusable};
 use super::{backend, ffi};
 
 /// What a visit needs to know.
 pub(crate) struct Request {
     pub(crate) sequence: pg_sys::Oid,
-    pub(crate) layout: Layout,
+    pub(crate) layout: &'static Layout,
     pub(crate) shard: Shard,
     /// How many ids are wanted; the tick may have fewer.
     pub(crate) want: i64,
     /// The last id this backend has handed out for the shard: never go below it.
     pub(crate) floor: i64,
-    pub(crate) lease_ticks: i64,
+    pub(crate) lease_slots: i64,
     pub(crate) max_drift_ticks: i64,
+    /// The largest drift that is known to be remembered.
+    pub(crate) noted_drift_ticks: i64,
     /// Up to which time of the wall clock it is known not to have jumped, in Unix microseconds.
     pub(crate) clock_checked_until_us: i64,
+    /// What the horizon is known to be, in Unix microseconds.
+    pub(crate) horizon_us: i64,
+    /// Where the past is unknown: the last index that can have been given out.
+    pub(crate) beyond: Option<i64>,
+    /// Whether the extension's SQL does not say on the page that a generator is new.
+    pub(crate) trusts_new: bool,
     /// Up to where this backend knows WAL to be flushed.
     pub(crate) flushed: Flushed,
-    /// Where the page was at the last visit, if that was in this transaction.
+    pub(crate) timeline: Timeline,
+    /// Where the page was at the last visit, if that still holds.
     pub(crate) place: Option<Place>,
-}
-
-/// A lease that is known to be on disk: a chain, and the tick it reaches to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Flushed {
-    pub(crate) chain: u32,
-    pub(crate) until: i64,
-}
-
-impl Flushed {
-    /// Nothing is known.
-    pub(crate) const NOTHING: Self = Self { chain: 0, until: -1 };
-
-    fn covers(self, chain: u32, tick: i64) -> bool {
-        self.chain == chain && tick <= self.until
-    }
 }
 
 /// What a visit brings back.
@@ -63,8 +46,8 @@ impl Flushed {
 pub(crate) enum Visit {
     /// `count` ids from `first` on, safe to hand out, all of tick `position.tick`.
     Taken { first: i64, count: i64, position: Position, flushed: Flushed, place: Place },
-    /// The clock rule said no; the page is unchanged.
-    Refused(Refused),
+    /// The rules say no, for the page at `place`, which is unchanged.
+    Refused(Refusal, Place),
     /// The clock is due for a check against the steady one; the page is unchanged.
     CheckClock,
     /// It is no sequence to take ids from.
@@ -83,10 +66,17 @@ pub(crate) fn visit(request: &Request) -> Visit {
 /// # Safety
 /// Runs under a guard; the relation is locked by this transaction.
 unsafe fn visit_guarded(request: &Request) -> Visit {
+    // Before the page is locked, to hold it for a shorter time. Where that has to be
+    // waited for, the clock is a little late, and the next id still above the last one.
+    let now_us = backend::now_us();
+    if now_us > request.clock_checked_until_us {
+        return Visit::CheckClock;
+    }
+    let now = request.layout.tick_at(now_us);
     // SAFETY: as the caller says.
     unsafe {
         match Page::open(request.sequence, request.place) {
-            Ok((page, place)) => take(request, page, place),
+            Ok((page, place)) => take(request, now_us, now, page, place),
             Err(unusable) => Visit::Unusable(unusable),
         }
     }
@@ -94,100 +84,122 @@ unsafe fn visit_guarded(request: &Request) -> Visit {
 
 /// # Safety
 /// As `visit_guarded`; `page` is at `place`, locked, and released here.
-unsafe fn take(request: &Request, page: Page, place: Place) -> Visit {
-    let Request { layout, shard, .. } = request;
+unsafe fn take(request: &Request, now_us: i64, now: i64, page: Page, place: Place) -> Visit {
     // SAFETY: the page is locked from here to `UnlockReleaseBuffer`. Everything
     // that can fail happens before the critical section; inside it are only
     // assignments and PostgreSQL's own WAL calls.
     unsafe {
-        let data = page.data;
-        // The clock is read under the lock: a wait for it must not make it old.
-        let now_us = backend::now_us();
-        if now_us > request.clock_checked_until_us {
-            ffi::UnlockReleaseBuffer(page.buffer);
-            return Visit::CheckClock;
-        }
-        let now = layout.tick_at(now_us);
-        let old_chain = page.chain();
-        let called = (*data).is_called != 0;
-        let mut last = layout.position_at_or_below(*shard, (*data).last().max(request.floor));
-        let mut max_drift = request.max_drift_ticks;
-        if !called && old_chain == 0 {
-            // A new file: TRUNCATE … RESTART IDENTITY or the like. The value is an old one.
-            last = last.max(after_unknown(now, max_drift, layout.slots()));
-            max_drift = max_drift.saturating_add(1);
-        }
-        let position = match advance(last, now, max_drift, layout.slots(), layout.ticks()) {
-            Ok(position) => position,
-            Err(refused) => {
-                ffi::UnlockReleaseBuffer(page.buffer);
-                return Visit::Refused(refused);
-            }
-        };
-        let count = request.want.min(layout.slots() - position.slot);
-        let first = layout.id(*shard, position);
-
-        let old_lsn = page.lsn();
-        let leased =
-            ((*data).log_cnt < 0).then(|| layout.tick_of((*data).log_cnt.wrapping_neg())).flatten();
         // Dirty first, then the redo pointer: a checkpoint that begins after we have
         // read the pointer then finds the page dirty, and writes what we put there.
         ffi::MarkBufferDirty(page.buffer);
-        // A checkpoint since the last record: crash recovery would no longer read it.
-        let unread = old_lsn <= ffi::GetRedoRecPtr();
-        let unbroken = leased.filter(|_| !unread);
-        let renewal = renew(
-            position.tick,
-            unbroken,
-            request.lease_ticks,
-            request.max_drift_ticks,
-            layout.ticks() - 1,
-        );
-        let (until, chain) = match renewal {
-            Renewal::Keep => (leased.unwrap_or(position.tick), old_chain),
-            Renewal::Extend(until) => (until, old_chain),
-            // A lease that merely ran out is followed by the next of its chain.
-            Renewal::Must(until) if unbroken.is_some() => (until, old_chain),
-            Renewal::Must(until) => {
-                (until.max(leased.unwrap_or(until)), old_chain.wrapping_add(1).max(1))
+        let server = Server {
+            file: place.file(request.timeline.number),
+            redo: ffi::GetRedoRecPtr(),
+            logged: place.needs_wal,
+            made_here: place.made_here,
+        };
+        let seen = page.seen();
+        let asked = ids::Request {
+            layout: request.layout,
+            shard: request.shard,
+            want: request.want,
+            floor: request.floor,
+            now_us,
+            now,
+            lease: request.lease_slots,
+            noted_drift: request.noted_drift_ticks,
+            max_drift: request.max_drift_ticks,
+            horizon_us: request.horizon_us,
+            beyond: request.beyond,
+            trusts_new: request.trusts_new,
+            flushed: request.flushed,
+        };
+        let visit = match ids::visit(&seen, &server, &asked) {
+            Ok(visit) => visit,
+            Err(refusal) => {
+                ffi::UnlockReleaseBuffer(page.buffer);
+                return Visit::Refused(refusal, place);
             }
         };
-        let lease = layout.id(*shard, Position { tick: until, slot: layout.slots() - 1 });
-        let logged = place.needs_wal;
         let callers_end = pg_sys::XactLastRecEnd;
-        let mut lsn = old_lsn;
+        let mut lsn = seen.lsn;
 
         pg_sys::CritSectionCount += 1;
-        if renewal != Renewal::Keep && logged {
-            // As it is to be after a crash: at the end of the lease, and logged by nobody.
-            (*page.tuple).t_choice.t_heap.t_field3.t_cid = chain;
-            (*data).last_value = lease;
-            (*data).is_called = 1;
-            (*data).log_cnt = 0;
+        if let Some(until) = visit.record {
+            page.set(until, LIVE);
             lsn = page.write_record(place);
         }
-        (*data).last_value = first + (count - 1);
-        (*data).is_called = 1;
-        // Without WAL (a relation made in this transaction under wal_level
-        // minimal) nothing is covered, and the next visit says so again.
-        (*data).log_cnt = if logged { -lease } else { 0 };
+        let trace = visit.trace(&server, lsn);
+        page.set(visit.last(), LIVE);
+        page.leave(trace);
         pg_sys::CritSectionCount -= 1;
         ffi::UnlockReleaseBuffer(page.buffer);
 
         // The wait for the record is ours alone: the commit need not wait for it again.
         pg_sys::XactLastRecEnd = callers_end;
-        let mut flushed = request.flushed;
-        if logged && !flushed.covers(chain, position.tick) {
-            let (covering, reaches) = match renewal {
-                Renewal::Extend(_) => (old_lsn, leased.unwrap_or(position.tick)),
-                Renewal::Keep | Renewal::Must(_) => (lsn, until),
-            };
-            ffi::XLogFlush(covering);
-            flushed = Flushed { chain, until: reaches };
+        match visit.flush {
+            Flush::Nothing => {}
+            Flush::Before => ffi::XLogFlush(seen.lsn),
+            Flush::Page => ffi::XLogFlush(lsn),
         }
-        if let Renewal::Extend(_) = renewal {
+        if visit.nudge {
             ffi::XLogSetAsyncXactLSN(lsn);
         }
-        Visit::Taken { first, count, position, flushed, place }
+        Visit::Taken {
+            first: visit.first,
+            count: visit.count,
+            position: visit.position,
+            flushed: visit.flushed(request.flushed, &trace),
+            place,
+        }
+    }
+}
+
+/// Says on the page of a generator that this transaction has made that ids begin with
+/// `first`: that nothing above it was given out, or that it `replaces` one that did.
+/// Returns whether it could.
+///
+/// The caller has locked the relation.
+pub(crate) fn begin(
+    sequence: pg_sys::Oid,
+    first: i64,
+    replaces: bool,
+    timeline: Timeline,
+) -> Result<bool, Unusable> {
+    // SAFETY: as `visit`; the page is locked from `open` to `UnlockReleaseBuffer`.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            let (page, place) = Page::open(sequence, None)?;
+            if place.made_here {
+                ffi::MarkBufferDirty(page.buffer);
+                let mut lsn = page.lsn();
+                pg_sys::CritSectionCount += 1;
+                page.set(first, LIVE);
+                if place.needs_wal {
+                    lsn = page.write_record(place);
+                }
+                page.leave(Trace::new(place.file(timeline.number), lsn, first, replaces));
+                pg_sys::CritSectionCount -= 1;
+            }
+            ffi::UnlockReleaseBuffer(page.buffer);
+            Ok(place.made_here)
+        })
+    }
+}
+
+/// The highest id that the page knows to have been given out; `None` where it does not know.
+///
+/// The caller has locked the relation.
+pub(crate) fn last(sequence: pg_sys::Oid, timeline: Timeline) -> Result<Option<i64>, Unusable> {
+    // SAFETY: as `visit`; the page is only read.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            let (page, place) = Page::open(sequence, None)?;
+            let seen = page.seen();
+            ffi::UnlockReleaseBuffer(page.buffer);
+            let trace = seen.trace_of(place.file(timeline.number));
+            let known = trace.filter(|trace| trace.replaces == 0);
+            Ok(known.map(|trace| trace.last.max(seen.last())))
+        })
     }
 }

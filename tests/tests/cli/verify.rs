@@ -332,7 +332,7 @@ fn extension_versions_that_are_apart_are_found() {
     let found = finding(&cluster, &[]);
     assert_eq!(
         found,
-        "pg2: has extension version 0.0.9, and other nodes have 0.1.0: `shardid apply`"
+        "pg2: has extension version 0.0.9, and other nodes have 0.2.0: `shardid apply`"
     );
 }
 

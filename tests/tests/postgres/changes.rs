@@ -184,7 +184,8 @@ fn a_shard_that_was_dropped_takes_another_layout_only_above_its_old_ids() {
     assert!(ids(&mut client, "SELECT next_id(5)")[0] > old);
     run(&mut client, "SELECT drop_shard(5)");
     expect_error(&mut client, "SELECT create_shard(5)", "55000");
-    run(&mut client, "SELECT create_shard(5, layout => 'snowflake'); SELECT next_id(5)");
+    run(&mut client, "SELECT create_shard(5, layout => 'snowflake')");
+    run(&mut client, "SELECT next_id(5)");
 }
 
 #[test]
@@ -201,10 +202,8 @@ fn an_id_sequence_goes_with_its_table() {
     assert!(refusal.detail.contains("t_id"), "{refusal:?}");
     database.psql("DROP TABLE t");
     expect_error(&mut client, &format!("SELECT next_id_from({sequence}::regclass)"), "42704");
-    run(
-        &mut client,
-        "SELECT create_id_sequence('t_id', 5); SELECT next_id_from('t_id'); DROP SEQUENCE t_id",
-    );
+    run(&mut client, "SELECT create_id_sequence('t_id', 5)");
+    run(&mut client, "SELECT next_id_from('t_id'); DROP SEQUENCE t_id");
     run(&mut client, "SELECT drop_shard(5)");
 }
 
@@ -228,7 +227,13 @@ fn a_shard_made_and_used_in_one_transaction_survives_a_crash_where_that_writes_n
         ("ALTER SEQUENCE shard_0005.shard_id_seq RESTART", 0.0),
     ] {
         run(&mut client, &format!("BEGIN; {change}"));
-        taken.extend(ids(&mut client, count));
+        if taken.is_empty() {
+            taken.extend(ids(&mut client, count));
+        } else {
+            // Here a rollback would bring back a generator that knows nothing of them.
+            expect_error(&mut client, "SELECT next_id(5)", "55000");
+            run(&mut client, &format!("ROLLBACK; BEGIN; {change}"));
+        }
         run(&mut client, "COMMIT");
         taken.extend(ids(&mut client, "SELECT next_id(5)"));
         server.kill9();

@@ -149,10 +149,10 @@ fn ids_of_every_layout_say_when_and_where_they_were_made() {
                 ),
             ),
         ] {
+            let before: String = one(&mut client, "SELECT clock_timestamp()::text");
             let sql = format!(
-                "WITH before AS MATERIALIZED (SELECT clock_timestamp() AS t), \
-                     taken AS MATERIALIZED (SELECT id FROM {source}) \
-                 SELECT count(*) FROM before, taken, shardid.layout l \
+                "WITH taken AS MATERIALIZED (SELECT id FROM {source}) \
+                 SELECT count(*) FROM taken, shardid.layout l, (SELECT '{before}'::timestamptz AS t) AS before \
                  WHERE l.name = '{layout}' AND id_shard(id, l.name) = {shard} \
                      AND id_slot(id, l.name) BETWEEN 0 AND l.slots - 1 \
                      AND id_time(id, l.name) BETWEEN t - l.tick AND t + interval '30 s'"

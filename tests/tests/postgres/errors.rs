@@ -154,7 +154,8 @@ fn ids_that_cannot_be_taken() {
         &mut client,
         "55000 | SELECT next_id(5) | shard_0005.shard_id_seq + not permanent | ALTER SEQUENCE shard_0005.shard_id_seq SET LOGGED;",
     );
-    run(&mut client, "ALTER SEQUENCE shard_0005.shard_id_seq SET LOGGED; SELECT next_id(5)");
+    run(&mut client, "ALTER SEQUENCE shard_0005.shard_id_seq SET LOGGED");
+    run(&mut client, "SELECT next_id(5)");
 }
 
 #[test]
@@ -259,8 +260,11 @@ fn a_layout_that_is_used_up_is_refused_by_name() {
         &mut client,
         "SET client_min_messages = error; SET shardid.max_drift = '1d'; \
          SELECT create_layout('short', now(), '1 h', 16, 4, ticks => 10); \
-         SELECT create_shard(3, layout => 'short'); SELECT create_id_sequence('t_id', 3, 'short'); \
-         SELECT next_ids(3, 39); SELECT next_id_from('t_id') FROM generate_series(1, 39)",
+         SELECT create_shard(3, layout => 'short'); SELECT create_id_sequence('t_id', 3, 'short')",
+    );
+    run(
+        &mut client,
+        "SELECT next_ids(3, 39); SELECT next_id_from('t_id') FROM generate_series(1, 39)",
     );
     let last = ids(&mut client, "SELECT last_id FROM shardid.shards")[0];
     assert_eq!(last, (9 * 16 + 3) * 4 + 3, "the layout's last id was not given out");

@@ -1,25 +1,35 @@
 //! Tests on real PostgreSQL servers: one program, so that they share a server.
 
+mod account;
 mod ask;
 mod changes;
 mod clock;
+mod copies;
 mod crash;
 mod ddl;
 mod decode;
 mod docs;
+mod dropped;
 mod dump;
 mod errors;
 mod fence;
 mod harness;
+mod new_files;
+mod old_sessions;
+mod parallel;
 mod partitions;
 mod privileges;
+mod quick;
+mod restores;
 mod segments;
 mod smoke;
 mod soak;
 mod standby;
 mod states;
+mod strangers;
 mod surface;
 mod tickets;
 mod transactions;
 mod unique;
 mod upgrade;
+mod versions;

@@ -143,8 +143,9 @@ fn it_lives_in_any_schema() {
         assert_eq!(one::<i64>(&mut client, rising), 100);
         assert_eq!(one::<i64>(&mut client, "SELECT count(last_id) FROM shardid.shards"), 1);
         assert!(one::<i64>(&mut client, "SELECT count(*) FROM shardid.layouts") >= 7);
-        let explained =
-            format!("SELECT count(*) FROM t, {schema}.id_explain(t.id) WHERE shard = 5");
+        let explained = format!(
+            "SELECT count(*) FROM t, {schema}.id_explain(t.id) WHERE shard = 5 AND layout = 'instagram'"
+        );
         assert_eq!(one::<i64>(&mut client, &explained), 100);
         let parts = format!("SELECT ({schema}.id_parts(id)).shard FROM t LIMIT 1");
         assert_eq!(one::<i32>(&mut client, &parts), 5);

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use shardid_tests::Database;
+use shardid_tests::postgres::Client;
+use shardid_tests::{Database, assert_unique};
 
 use crate::ask::{column, ids, run, run_ahead};
 use crate::surface::PRESENT;
@@ -117,4 +118,39 @@ fn an_update_to_a_next_version_keeps_shards_and_ids_in_sessions_that_go_on() {
         database.psql("SELECT extversion FROM pg_extension WHERE extname = 'shardid'"),
         next
     );
+}
+
+/// The horizon of an updated database knew nothing of id sequences, nor of the rest of a tick;
+/// and a session that had looked for it before the update never looked again.
+#[test]
+fn a_generator_that_is_ahead_at_the_update_may_be_restarted_after_it() {
+    let database = Database::fresh_plain();
+    database.psql("CREATE EXTENSION shardid VERSION '0.1.0'");
+    let mut client = database.connect();
+    run(
+        &mut client,
+        "SELECT create_shard(5), create_shard(6, layout => 'js53'); SELECT create_id_sequence('ids', 5)",
+    );
+    let generators = [
+        ("next_id(5)", "shard_0005.shard_id_seq"),
+        ("next_id(6)", "shard_0006.shard_id_seq"),
+        ("next_id_from('ids')", "ids"),
+    ];
+    let take = |client: &mut Client, next: &str, count: i32| {
+        ids(client, &format!("SELECT {next} FROM generate_series(1, {count})"))
+    };
+    let ahead = 30_000;
+    for (next, sequence) in generators {
+        let mut taken = take(&mut client, next, ahead);
+        if next == generators[0].0 {
+            database.psql("ALTER EXTENSION shardid UPDATE");
+        }
+        // By the session that took ids before the update, and by another one.
+        taken.extend(take(&mut client, next, ahead));
+        run(&mut client, &format!("ALTER SEQUENCE {sequence} RESTART"));
+        taken.extend(take(&mut client, next, ahead));
+        run(&mut client, &format!("ALTER SEQUENCE {sequence} RESTART"));
+        taken.extend(take(&mut database.connect(), next, ahead));
+        assert_unique(&[(next, taken)]);
+    }
 }

@@ -1,0 +1,1490 @@
+-- shardid 0.2.0: unique, time-ordered 64-bit ids inside the database
+--
+-- Rooms: layouts; what this database knows of shards; how far ids may reach; taking ids; making and
+-- dropping shards; reading ids; time ranges; other faces of an id; tickets; segments;
+-- clusters; views and what reads them; privileges. A released file is frozen: changes
+-- go into the next version's upgrade script.
+
+-- complain if the script is sourced in psql rather than by CREATE EXTENSION
+\echo Use "CREATE EXTENSION shardid" to load this file. \quit
+
+CREATE SCHEMA shardid;
+COMMENT ON SCHEMA shardid IS 'tables and views of the extension shardid';
+
+-- ---------------------------------------------------------------------------
+-- layouts
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION shardid.layout_ticks(
+    epoch timestamptz, tick interval, shards bigint, slots bigint, ticks bigint
+) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'layout_ticks_wrapper';
+COMMENT ON FUNCTION shardid.layout_ticks(timestamptz, interval, bigint, bigint, bigint) IS
+    'how many ticks a layout of these parts has; refuses what is no layout';
+
+-- Text keys are COLLATE "C": the library looks them up by index, see page/catalog.rs.
+CREATE TABLE shardid.layout (
+    name text COLLATE "C" PRIMARY KEY CHECK (name <> ''),
+    epoch timestamptz NOT NULL,
+    tick interval NOT NULL,
+    ticks bigint NOT NULL,
+    shards bigint NOT NULL,
+    slots bigint NOT NULL,
+    -- Raises its own error where the parts do not fit a positive bigint.
+    CHECK (shardid.layout_ticks(epoch, tick, shards, slots, ticks) = ticks)
+);
+COMMENT ON TABLE shardid.layout IS
+    'how an id is put together: (time × shards + shard) × slots + slot; add one with create_layout()';
+COMMENT ON COLUMN shardid.layout.epoch IS 'the instant of tick 0';
+COMMENT ON COLUMN shardid.layout.tick IS 'unit of time';
+COMMENT ON COLUMN shardid.layout.ticks IS 'how many ticks there are; after them the layout has ended';
+COMMENT ON COLUMN shardid.layout.shards IS 'how many logical shards there may be';
+COMMENT ON COLUMN shardid.layout.slots IS 'how many ids a shard has in one tick';
+
+INSERT INTO shardid.layout (name, epoch, tick, ticks, shards, slots) VALUES
+    ('instagram', '2026-01-01 00:00:00+00', '1 ms', 1099511627776, 8192, 1024),
+    ('snowflake', '2010-11-04 01:42:54.657+00', '1 ms', 2199023255552, 1024, 4096),
+    ('uidgenerator', '2016-09-20 00:00:00+08', '1 s', 536870912, 2097152, 8192),
+    ('log32', '1970-01-01 00:00:00+00', '1 s', 2147483648, 1024, 4194304),
+    ('log32_2020', '2020-01-01 00:00:00+00', '1 s', 2147483648, 1024, 4194304),
+    ('decimal19', '1970-01-01 00:00:00+00', '1 s', 9223372036, 100, 10000000),
+    ('js53', '2026-01-01 00:00:00+00', '1 s', 4294967296, 256, 8192);
+
+CREATE FUNCTION shardid.layout_end(epoch timestamptz, tick interval, ticks bigint)
+RETURNS timestamptz
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+-- An interval holds 292,000 years: what lasts longer has no end worth naming.
+-- Nothing is tried and caught here, since parallel queries have no subtransactions.
+RETURN CASE WHEN EXTRACT(epoch FROM tick) * ticks < 9.2233e12 THEN epoch + tick * ticks ELSE 'infinity' END;
+COMMENT ON FUNCTION shardid.layout_end(timestamptz, interval, bigint) IS
+    'the first instant that no id of such a layout can have';
+
+CREATE FUNCTION create_layout(
+    name text, epoch timestamptz, tick interval, shards bigint, slots bigint,
+    ticks bigint DEFAULT NULL
+) RETURNS timestamptz
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    fitting bigint;
+    ends timestamptz;
+BEGIN
+    IF name IS NULL OR name = '' OR epoch IS NULL OR tick IS NULL OR shards IS NULL OR slots IS NULL THEN
+        RAISE EXCEPTION 'a layout needs a name, an epoch, a tick, shards and slots'
+            USING ERRCODE = '22004', HINT = 'SELECT create_layout(''mine'', ''2026-01-01Z'', ''1 ms'', 8192, 1024);';
+    END IF;
+    fitting := shardid.layout_ticks(epoch, tick, shards, slots, ticks);
+    ends := shardid.layout_end(epoch, tick, fitting);
+    IF ends <= clock_timestamp() THEN
+        RAISE EXCEPTION 'layout "%" has already ended, at %', name, ends
+            USING ERRCODE = '22023',
+                DETAIL = format('%s ticks of %s fit after %s.', fitting, tick, epoch),
+                HINT = 'Choose a later epoch, a longer tick, or fewer shards and slots.';
+    END IF;
+    IF ends < clock_timestamp() + interval '1 year' THEN
+        RAISE WARNING 'layout "%" ends in less than a year, at %', name, ends;
+    END IF;
+    INSERT INTO shardid.layout VALUES (name, epoch, tick, fitting, shards, slots);
+    RETURN ends;
+EXCEPTION
+    WHEN unique_violation THEN
+        RAISE EXCEPTION 'layout "%" exists already', name
+            USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.layouts;';
+END
+$$;
+COMMENT ON FUNCTION create_layout(text, timestamptz, interval, bigint, bigint, bigint) IS
+    'add a layout: name, epoch, tick, how many shards, how many ids a tick; returns when it ends';
+
+CREATE FUNCTION shardid.layout_is_frozen() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'TRUNCATE' THEN
+        RAISE EXCEPTION 'layouts are built in or may be in use, and cannot be truncated'
+            USING ERRCODE = '55006', HINT = 'DELETE FROM shardid.layout WHERE name = …; where it is unused.';
+    END IF;
+    IF TG_OP = 'UPDATE' AND NEW IS NOT DISTINCT FROM OLD THEN
+        RETURN NEW;
+    END IF;
+    IF OLD.name IN ('instagram', 'snowflake', 'uidgenerator', 'log32', 'log32_2020', 'decimal19', 'js53') THEN
+        RAISE EXCEPTION 'layout "%" is built in and cannot be changed', OLD.name
+            USING ERRCODE = '55006', HINT = 'Add a layout of your own with create_layout().';
+    END IF;
+    IF EXISTS (SELECT FROM shardid.shard s WHERE s.layout = OLD.name)
+        OR EXISTS (SELECT FROM shardid.id_sequence s WHERE s.layout = OLD.name)
+    THEN
+        RAISE EXCEPTION 'layout "%" is in use and cannot be changed', OLD.name
+            USING ERRCODE = '55006',
+                DETAIL = 'Ids that were made with it would be read wrongly.',
+                HINT = 'Add another layout with create_layout().';
+    END IF;
+    RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+END
+$$;
+COMMENT ON FUNCTION shardid.layout_is_frozen() IS 'refuses to change a layout that is built in or in use';
+
+CREATE TRIGGER layout_is_frozen BEFORE UPDATE OR DELETE ON shardid.layout
+    FOR EACH ROW EXECUTE FUNCTION shardid.layout_is_frozen();
+CREATE TRIGGER layouts_are_frozen BEFORE TRUNCATE ON shardid.layout
+    FOR EACH STATEMENT EXECUTE FUNCTION shardid.layout_is_frozen();
+
+-- ---------------------------------------------------------------------------
+-- what this database knows of shards
+-- ---------------------------------------------------------------------------
+
+-- No foreign keys to shardid.layout: pg_restore -j loads these tables in any order.
+CREATE TABLE shardid.shard (
+    shard integer PRIMARY KEY CHECK (shard >= 0),
+    layout text COLLATE "C" NOT NULL,
+    sequence regclass,
+    state text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'fenced', 'moved', 'dropped')),
+    node text,
+    map_version bigint,
+    cluster text,
+    system_identifier bigint,
+    database text,
+    floor bigint
+);
+COMMENT ON TABLE shardid.shard IS 'logical shards; made by create_shard(), read through shardid.shards';
+COMMENT ON COLUMN shardid.shard.sequence IS 'the id generator; null where the shard lives on another node';
+COMMENT ON COLUMN shardid.shard.state IS
+    'open: gives ids here; fenced: takes no writes at the moment; moved: lives on another node; dropped: remembered so that its ids do not come again';
+COMMENT ON COLUMN shardid.shard.node IS 'the node that holds the shard, in a cluster';
+COMMENT ON COLUMN shardid.shard.map_version IS 'the version of the map that placed it there';
+COMMENT ON COLUMN shardid.shard.cluster IS 'the cluster it belongs to, if any';
+COMMENT ON COLUMN shardid.shard.system_identifier IS
+    'the server that may give ids of a shard of a cluster: a copy restored elsewhere is refused';
+COMMENT ON COLUMN shardid.shard.database IS 'the database that may';
+COMMENT ON COLUMN shardid.shard.floor IS 'ids that were given out before it was dropped are not above this';
+
+CREATE TABLE shardid.id_sequence (
+    sequence regclass PRIMARY KEY,
+    shard integer NOT NULL CHECK (shard >= 0),
+    layout text COLLATE "C" NOT NULL
+);
+COMMENT ON TABLE shardid.id_sequence IS 'id generators of their own, made by create_id_sequence()';
+
+CREATE TABLE shardid.cluster (
+    name text NOT NULL,
+    node text NOT NULL,
+    layout text COLLATE "C" NOT NULL,
+    shards integer NOT NULL,
+    map_version bigint NOT NULL
+);
+CREATE UNIQUE INDEX cluster_is_one_row ON shardid.cluster ((true));
+COMMENT ON TABLE shardid.cluster IS 'which node of which cluster this database is, and its version of the map; at most one row';
+
+CREATE FUNCTION shardid.generator_changed() RETURNS trigger
+LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'generator_changed_wrapper';
+COMMENT ON FUNCTION shardid.generator_changed() IS
+    'waits until nobody takes ids from the row''s sequence, and has every session read the row again';
+
+CREATE TRIGGER generator_changed AFTER INSERT OR UPDATE OR DELETE ON shardid.shard
+    FOR EACH ROW EXECUTE FUNCTION shardid.generator_changed();
+CREATE TRIGGER generator_changed AFTER INSERT OR UPDATE OR DELETE ON shardid.id_sequence
+    FOR EACH ROW EXECUTE FUNCTION shardid.generator_changed();
+
+-- An id sequence obeys the state of its shard.
+CREATE FUNCTION shardid.shard_changed() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_OP <> 'UPDATE'
+        OR (NEW.state, NEW.system_identifier, NEW.database) IS DISTINCT FROM (OLD.state, OLD.system_identifier, OLD.database)
+    THEN
+        UPDATE shardid.id_sequence s SET shard = s.shard
+        WHERE s.shard = CASE TG_OP WHEN 'DELETE' THEN OLD.shard ELSE NEW.shard END;
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION shardid.shard_changed() IS 'has the id sequences of a shard follow its state';
+
+CREATE TRIGGER shard_changed AFTER INSERT OR UPDATE OR DELETE ON shardid.shard
+    FOR EACH ROW EXECUTE FUNCTION shardid.shard_changed();
+
+-- A dump carries what users have made; the built-in layouts come with the extension.
+SELECT pg_catalog.pg_extension_config_dump('shardid.layout',
+    'WHERE name NOT IN (''instagram'', ''snowflake'', ''uidgenerator'', ''log32'', ''log32_2020'', ''decimal19'', ''js53'')');
+SELECT pg_catalog.pg_extension_config_dump('shardid.shard', '');
+SELECT pg_catalog.pg_extension_config_dump('shardid.id_sequence', '');
+SELECT pg_catalog.pg_extension_config_dump('shardid.cluster', '');
+
+-- ---------------------------------------------------------------------------
+-- how far ids may reach
+-- ---------------------------------------------------------------------------
+
+-- Where a generator does not know what it gave out, these do: numbers of the whole
+-- database that only rise, written past any transaction, as those of every sequence.
+-- next_id() raises them before it logs a lease; see horizon.rs. Below 0: nothing yet.
+CREATE SEQUENCE shardid.horizon AS bigint MINVALUE -1 START 0 NO CYCLE;
+COMMENT ON SEQUENCE shardid.horizon IS
+    'an instant, in microseconds since 1970: no id of this database lies beyond it; a generator that was restarted goes on from there';
+CREATE SEQUENCE shardid.largest_drift AS bigint MINVALUE -1 START 0 NO CYCLE;
+COMMENT ON SEQUENCE shardid.largest_drift IS
+    'the largest shardid.max_drift, in milliseconds, that ids were taken with: after a restore to a point in time they begin so far ahead';
+
+SELECT pg_catalog.pg_extension_config_dump('shardid.horizon', '');
+SELECT pg_catalog.pg_extension_config_dump('shardid.largest_drift', '');
+
+-- ---------------------------------------------------------------------------
+-- taking ids
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION next_id(shard integer) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'shardid_next_id';
+COMMENT ON FUNCTION next_id(integer) IS 'a new id on that shard';
+
+CREATE FUNCTION next_id() RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'shardid_next_id_here';
+COMMENT ON FUNCTION next_id() IS 'a new id on the shard in shardid.shard, or on the only shard there is';
+
+CREATE FUNCTION next_id_from(sequence regclass) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'shardid_next_id_from';
+COMMENT ON FUNCTION next_id_from(regclass) IS 'a new id from a sequence made by create_id_sequence()';
+
+CREATE FUNCTION next_ids(shard integer, count integer) RETURNS SETOF bigint
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 1000 AS 'MODULE_PATHNAME', 'shardid_next_ids';
+COMMENT ON FUNCTION next_ids(integer, integer) IS 'that many new ids on that shard, rising';
+
+CREATE FUNCTION last_id() RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'last_id_wrapper';
+COMMENT ON FUNCTION last_id() IS 'the last id this session got';
+
+-- ---------------------------------------------------------------------------
+-- making and dropping shards
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION shardid.first_id(shard bigint, layout text, floor bigint) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'first_id_wrapper';
+COMMENT ON FUNCTION shardid.first_id(bigint, text, bigint) IS
+    'the first id of a new generator: now, and above floor';
+
+CREATE FUNCTION shardid.begin_generator(sequence regclass, first bigint, replaces boolean) RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'begin_generator_wrapper';
+COMMENT ON FUNCTION shardid.begin_generator(regclass, bigint, boolean) IS
+    'has a sequence that this transaction has made begin there: nothing above it was given out, or it replaces one of which that is not known';
+
+CREATE FUNCTION shardid.last_id_at_most(sequence regclass, shard bigint, layout text) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'last_id_at_most_wrapper';
+COMMENT ON FUNCTION shardid.last_id_at_most(regclass, bigint, text) IS
+    'the highest id that a generator can have given out; null for one that is lost';
+
+CREATE FUNCTION shardid.raise_horizon(id bigint, layout text) RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'raise_horizon_wrapper';
+COMMENT ON FUNCTION shardid.raise_horizon(bigint, text) IS
+    'has the horizon be no earlier than an id, whose generator nobody here has known so far';
+
+CREATE FUNCTION shardid.wait_for_clock(id bigint, layout text) RETURNS boolean
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'wait_for_clock_wrapper';
+COMMENT ON FUNCTION shardid.wait_for_clock(bigint, text) IS
+    'waits until the clock has passed the tick of an id, if that is no further ahead than ids may be; returns whether it has';
+
+CREATE FUNCTION shardid.layout_of(shard integer, layout text) RETURNS shardid.layout
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    rule shardid.layout;
+BEGIN
+    SELECT * INTO rule FROM shardid.layout l WHERE l.name = layout_of.layout;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'layout "%" does not exist', layout
+            USING ERRCODE = '42704', HINT = 'SELECT name FROM shardid.layouts; create_layout() adds one.';
+    END IF;
+    IF shard IS NULL OR shard < 0 OR shard >= rule.shards THEN
+        RAISE EXCEPTION 'shard % is out of range for layout "%"', coalesce(shard::text, 'null'), layout
+            USING ERRCODE = '22003', DETAIL = format('Its shards are 0 to %s.', rule.shards - 1),
+                HINT = 'SELECT name, shards FROM shardid.layouts;';
+    END IF;
+    RETURN rule;
+END
+$$;
+COMMENT ON FUNCTION shardid.layout_of(integer, text) IS 'the layout of that name, which has room for that shard, or an error';
+
+CREATE FUNCTION shardid.create_generator(
+    schema name, name name, shard integer, layout text, floor bigint, replaces boolean
+) RETURNS regclass
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    rule shardid.layout := shardid.layout_of(shard, layout);
+    first bigint := shardid.first_id(shard, layout, floor);
+    path text := format('%I.%I', schema, name);
+    present pg_sequence;
+    called boolean;
+    last bigint;
+BEGIN
+    IF to_regclass(path) IS NULL THEN
+        EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE 1 NO CYCLE',
+            path, rule.shards * rule.slots, shard * rule.slots,
+            -- In this order: the last shard's last id may be the largest bigint there is.
+            ((rule.ticks - 1) * rule.shards + shard) * rule.slots + (rule.slots - 1), first);
+        -- Of one that replaces another, next_id() takes it that ids were given out above
+        -- it, and begins beyond the horizon.
+        PERFORM shardid.begin_generator(path::regclass, first, replaces);
+    ELSE
+        SELECT * INTO present FROM pg_sequence s WHERE s.seqrelid = to_regclass(path);
+        IF present.seqincrement IS DISTINCT FROM rule.shards * rule.slots OR present.seqmin <> shard * rule.slots THEN
+            RAISE EXCEPTION 'relation % exists already and is not an id sequence of shard % with layout "%"', path, shard, layout
+                USING ERRCODE = '42P07', HINT = 'Choose another schema or name, or rename what is there: ALTER … RENAME TO …;';
+        END IF;
+        -- Its generator from before, left by an extension that was dropped, or restored: it
+        -- knows where it stands, and next_id() goes on above that. Unless it came from a
+        -- dump without data: then its ids may go as far as the drift allows.
+        EXECUTE format('SELECT is_called, last_value FROM %s', path) INTO called, last;
+        IF NOT called THEN
+            first := shardid.first_id(shard, layout, greatest(floor,
+                @extschema@.id_at(clock_timestamp() + current_setting('shardid.max_drift')::interval, layout)));
+        END IF;
+        IF floor IS NOT NULL OR NOT called THEN
+            PERFORM setval(path, greatest(first, last));
+        END IF;
+        -- If it is restarted before it has given an id, nothing else knows of those.
+        PERFORM shardid.raise_horizon(greatest(last, CASE WHEN called THEN
+            shardid.last_id_at_most(path::regclass, shard, layout) END), layout);
+    END IF;
+    IF shardid.layout_end(rule.epoch, rule.tick, rule.ticks) < clock_timestamp() + interval '1 year' THEN
+        RAISE WARNING 'layout "%" ends in less than a year, at %', layout,
+            shardid.layout_end(rule.epoch, rule.tick, rule.ticks)
+            USING HINT = 'SELECT name, ends_at FROM shardid.layouts; lists layouts that last longer.';
+    END IF;
+    RETURN path::regclass;
+END
+$$;
+COMMENT ON FUNCTION shardid.create_generator(name, name, integer, text, bigint, boolean) IS
+    'makes the sequence behind a shard or an id sequence; its increment is one whole tick; replaces: its shard had another one before';
+
+CREATE FUNCTION shardid.next_id_functions(shard integer) RETURNS SETOF regprocedure
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT p.oid::regprocedure FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid
+    WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_proc'::regclass
+        AND d.refobjid = '@extschema@.next_id(integer)'::regprocedure
+        AND p.proname = 'next_id' AND p.pronargs = 0
+        AND pg_get_function_sqlbody(p.oid) ~ format('\mnext_id\(%s\)', shard)
+$$;
+COMMENT ON FUNCTION shardid.next_id_functions(integer) IS 'the functions next_id() that create_shard() has made for a shard';
+
+CREATE FUNCTION create_shard(
+    shard integer, schema name DEFAULT NULL, layout text DEFAULT 'instagram'
+) RETURNS regclass
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    rule shardid.layout := shardid.layout_of(shard, layout);
+    known shardid.shard;
+    path name := coalesce(schema, 'shard_' || lpad(shard::text, greatest(4, length(shard::text)), '0'));
+    generator regclass;
+    lost boolean;
+BEGIN
+    -- Two sessions that make one shard: the second waits here, and then sees the first one's.
+    PERFORM pg_advisory_xact_lock(hashtext('shardid.create_shard'), shard);
+    SELECT * INTO known FROM shardid.shard s WHERE s.shard = create_shard.shard FOR UPDATE;
+    -- Its sequence went with its schema: where it stood is not known.
+    lost := known.sequence IS NOT NULL
+        AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S');
+    IF known.shard IS NOT NULL AND known.state <> 'dropped' AND NOT lost THEN
+        RAISE EXCEPTION 'shard % exists already', shard
+            USING ERRCODE = '42710',
+                DETAIL = CASE WHEN known.state = 'moved' THEN format('It lives on node "%s".', known.node)
+                    ELSE format('Its sequence is %s.', known.sequence) END,
+                HINT = 'SELECT * FROM shardid.shards;';
+    END IF;
+    IF known.layout <> layout AND known.floor > shardid.first_id(shard, layout, NULL) THEN
+        RAISE EXCEPTION 'shard % had ids of layout "%" that are far above those of layout "%"', shard, known.layout, layout
+            USING ERRCODE = '55000', DETAIL = format('The last one was %s, and no id comes again.', known.floor),
+                HINT = format('SELECT create_shard(%s, layout => %L); or take another number.', shard, known.layout);
+    END IF;
+    -- The map of a cluster would not know it, and another node might make it too.
+    IF EXISTS (SELECT FROM shardid.cluster c WHERE c.shards <= create_shard.shard) THEN
+        RAISE EXCEPTION 'shard % is not one of the cluster that this node is in', shard
+            USING ERRCODE = '55000', DETAIL = (SELECT format('Cluster "%s" has shards 0 to %s.', c.name, c.shards - 1) FROM shardid.cluster c),
+                HINT = 'SELECT * FROM shardid.cluster; a database of its own can have shards of its own.';
+    END IF;
+    -- A next_id() that is not ours, and the extension's own, must not be replaced.
+    IF EXISTS (SELECT FROM pg_proc p
+        WHERE p.pronamespace = to_regnamespace(quote_ident(path)) AND p.proname = 'next_id' AND p.pronargs = 0
+            AND NOT EXISTS (SELECT FROM shardid.next_id_functions(shard) f WHERE f = p.oid))
+    THEN
+        RAISE EXCEPTION 'schema "%" has a function next_id() of its own', path
+            USING ERRCODE = '42723',
+                HINT = format('SELECT create_shard(%s, ''another schema''); or rename it: ALTER FUNCTION %I.next_id() RENAME TO next_id_before;', shard, path);
+    END IF;
+    IF to_regnamespace(quote_ident(path)) IS NULL THEN
+        EXECUTE format('CREATE SCHEMA %I', path);
+    END IF;
+    generator := shardid.create_generator(path, 'shard_id_seq', shard, layout, known.floor, known.shard IS NOT NULL);
+    EXECUTE format('COMMENT ON SEQUENCE %s IS %L', generator,
+        format('id generator of shard %s (layout %s): use next_id(%s)', shard, layout, shard));
+    EXECUTE format('CREATE OR REPLACE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL RESTRICTED RETURN %s.next_id(%s)',
+        path, '@extschema@', shard);
+    EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', path, format('a new id on shard %s', shard));
+    INSERT INTO shardid.shard AS s (shard, layout, sequence) VALUES (shard, layout, generator)
+        ON CONFLICT ON CONSTRAINT shard_pkey DO UPDATE
+        SET layout = EXCLUDED.layout, sequence = EXCLUDED.sequence, state = 'open', node = NULL,
+            map_version = NULL, cluster = NULL, system_identifier = NULL, database = NULL;
+    RETURN generator;
+END
+$$;
+COMMENT ON FUNCTION create_shard(integer, name, text) IS
+    'make a shard: its schema if absent, the sequence shard_id_seq and the function next_id() in it; returns the sequence';
+
+CREATE FUNCTION drop_shard(shard integer) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.shard;
+    made regprocedure[];
+    last bigint;
+    used text;
+BEGIN
+    SELECT * INTO known FROM shardid.shard s
+        WHERE s.shard = drop_shard.shard AND s.state <> 'dropped' FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'shard % does not exist in this database', coalesce(shard::text, 'null')
+            USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.shards;';
+    END IF;
+    IF known.cluster IS NOT NULL THEN
+        RAISE EXCEPTION 'shard % belongs to cluster "%"', shard, known.cluster
+            USING ERRCODE = '55006', HINT = 'The cluster''s shards are fixed; shardid move takes one elsewhere.';
+    END IF;
+    made := ARRAY(SELECT f FROM shardid.next_id_functions(shard) f);
+    SELECT string_agg(DISTINCT format('%s.%I', d.adrelid::regclass, a.attname), ', ') INTO used
+        FROM pg_attrdef d
+        JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+        JOIN pg_depend p ON p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid
+        WHERE CASE p.refclassid
+            WHEN 'pg_class'::regclass THEN p.refobjid = known.sequence
+            WHEN 'pg_proc'::regclass THEN p.refobjid = ANY (made::oid[])
+                OR p.refobjid = '@extschema@.next_id(integer)'::regprocedure
+                    AND pg_get_expr(d.adbin, d.adrelid) ~ format('\mnext_id\(%s\)', shard)
+            END;
+    IF used IS NOT NULL THEN
+        RAISE EXCEPTION 'shard % cannot be dropped because defaults use it', shard
+            USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', used),
+                HINT = 'ALTER TABLE … ALTER COLUMN … DROP DEFAULT; first.';
+    END IF;
+    SELECT string_agg(DISTINCT s.sequence::text, ', ') INTO used
+        FROM shardid.id_sequence s JOIN pg_class c ON c.oid = s.sequence
+        WHERE s.shard = drop_shard.shard;
+    IF used IS NOT NULL THEN
+        RAISE EXCEPTION 'shard % cannot be dropped because id sequences belong to it', shard
+            USING ERRCODE = '2BP01', DETAIL = format('Sequences: %s.', used), HINT = 'DROP SEQUENCE …; first.';
+    END IF;
+    -- The row remembers how far ids went. Where the row goes too, by DROP EXTENSION, the
+    -- clock must do: a shard made then begins at what it reads. Most of it without a lock.
+    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
+        PERFORM shardid.wait_for_clock(shardid.last_id_at_most(known.sequence, shard, known.layout), known.layout);
+    END IF;
+    -- The trigger on this row waits until nobody takes ids from the sequence any more.
+    UPDATE shardid.shard s SET state = 'dropped' WHERE s.shard = drop_shard.shard;
+    FOR i IN 1 .. cardinality(made) LOOP
+        EXECUTE format('DROP FUNCTION %s', made[i]);
+    END LOOP;
+    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
+        last := shardid.last_id_at_most(known.sequence, shard, known.layout);
+        PERFORM shardid.wait_for_clock(last, known.layout);
+        EXECUTE format('DROP SEQUENCE %s', known.sequence);
+    ELSIF known.sequence IS NOT NULL THEN
+        -- It went with its schema: ids may have reached up to the horizon.
+        last := shardid.last_id_at_most(NULL, shard, known.layout);
+        PERFORM shardid.wait_for_clock(last, known.layout);
+    END IF;
+    UPDATE shardid.shard s SET sequence = NULL, floor = greatest(known.floor, last)
+        WHERE s.shard = drop_shard.shard;
+END
+$$;
+COMMENT ON FUNCTION drop_shard(integer) IS
+    'forget a shard and drop its sequence, once the clock has passed its last id; its schema and tables stay, and its ids never come again';
+
+CREATE FUNCTION create_id_sequence(name text, shard integer, layout text DEFAULT 'instagram')
+RETURNS regclass
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
+-- No search_path here: the name is looked up where the caller would have it made.
+DECLARE
+    parts text[] := pg_catalog.parse_ident(name);
+    generator regclass;
+    known shardid.id_sequence;
+    replaces boolean;
+BEGIN
+    IF pg_catalog.cardinality(parts) OPERATOR(pg_catalog.=) 1 THEN
+        parts := pg_catalog.array_prepend(pg_catalog.current_schema()::text, parts);
+    END IF;
+    IF pg_catalog.cardinality(parts) OPERATOR(pg_catalog.<>) 2 OR parts[1] IS NULL THEN
+        RAISE EXCEPTION '"%" is not the name of a sequence', name
+            USING ERRCODE = '42602', HINT = 'Give a name, or schema.name.';
+    END IF;
+    SELECT * INTO known FROM shardid.id_sequence s
+        WHERE s.sequence OPERATOR(pg_catalog.=) pg_catalog.to_regclass(pg_catalog.format('%I.%I', parts[1], parts[2]))
+            AND s.shard OPERATOR(pg_catalog.=) create_id_sequence.shard AND s.layout OPERATOR(pg_catalog.=) create_id_sequence.layout;
+    IF FOUND THEN
+        RAISE EXCEPTION 'id sequence % exists already', known.sequence
+            USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.id_sequence;';
+    END IF;
+    -- One of this shard that was dropped may have had this name.
+    replaces := EXISTS (SELECT FROM shardid.id_sequence s WHERE s.shard OPERATOR(pg_catalog.=) create_id_sequence.shard
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) s.sequence::oid));
+    generator := shardid.create_generator(parts[1], parts[2], shard, layout, NULL, replaces);
+    INSERT INTO shardid.id_sequence VALUES (generator, shard, layout);
+    RETURN generator;
+END
+$$;
+COMMENT ON FUNCTION create_id_sequence(text, integer, text) IS
+    'make an id generator of its own, for one table: sequence name, shard, layout; ids by next_id_from()';
+
+-- ---------------------------------------------------------------------------
+-- reading ids
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION id_time(id bigint) RETURNS timestamptz
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_time_wrapper';
+COMMENT ON FUNCTION id_time(bigint) IS 'when an id was made, to the tick';
+
+CREATE FUNCTION id_time(id bigint, layout text) RETURNS timestamptz
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_time_in_wrapper';
+COMMENT ON FUNCTION id_time(bigint, text) IS 'when an id of that layout was made, to the tick';
+
+CREATE FUNCTION id_shard(id bigint) RETURNS integer
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_shard_wrapper';
+COMMENT ON FUNCTION id_shard(bigint) IS 'the shard an id was made on';
+
+CREATE FUNCTION id_shard(id bigint, layout text) RETURNS integer
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_shard_in_wrapper';
+COMMENT ON FUNCTION id_shard(bigint, text) IS 'the shard an id of that layout was made on';
+
+CREATE FUNCTION id_slot(id bigint) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_slot_wrapper';
+COMMENT ON FUNCTION id_slot(bigint) IS 'the number of an id within its shard and tick';
+
+CREATE FUNCTION id_slot(id bigint, layout text) RETURNS bigint
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_slot_in_wrapper';
+COMMENT ON FUNCTION id_slot(bigint, text) IS 'the number of an id of that layout within its shard and tick';
+
+CREATE FUNCTION id_parts(id bigint, OUT "time" timestamptz, OUT shard integer, OUT slot bigint)
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN (@extschema@.id_time(id), @extschema@.id_shard(id), @extschema@.id_slot(id));
+COMMENT ON FUNCTION id_parts(bigint) IS 'time, shard and slot of an id';
+
+CREATE FUNCTION id_parts(id bigint, layout text, OUT "time" timestamptz, OUT shard integer, OUT slot bigint)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN (@extschema@.id_time(id, layout), @extschema@.id_shard(id, layout), @extschema@.id_slot(id, layout));
+COMMENT ON FUNCTION id_parts(bigint, text) IS 'time, shard and slot of an id of that layout';
+
+-- ---------------------------------------------------------------------------
+-- time ranges
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION id_at("time" timestamptz) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_at_wrapper';
+COMMENT ON FUNCTION id_at(timestamptz) IS 'the lowest id of that instant: WHERE id >= id_at(now() - interval ''1 day'')';
+
+CREATE FUNCTION id_at("time" timestamptz, layout text) RETURNS bigint
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_at_in_wrapper';
+COMMENT ON FUNCTION id_at(timestamptz, text) IS 'the lowest id of that instant in that layout';
+
+CREATE FUNCTION create_id_partitions(
+    parent regclass, "from" timestamptz, until timestamptz, every interval,
+    layout text DEFAULT 'instagram'
+) RETURNS SETOF regclass
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    schema name;
+    base name;
+    part text;
+    lower timestamptz := "from";
+    upper timestamptz;
+    first bigint;
+    beyond bigint;
+    step int := 0;
+    -- Days and months are those of the session's TimeZone, as in "from" + every.
+    -- Anything shorter is named in UTC: where summer time ends, an hour comes twice.
+    days boolean := every = date_trunc('day', every);
+    pattern text := CASE
+        WHEN days THEN 'YYYYMMDD'
+        WHEN every >= interval '1 minute' THEN 'YYYYMMDD_HH24MI"z"'
+        ELSE 'YYYYMMDD_HH24MISS_US"z"'
+    END;
+BEGIN
+    SELECT n.nspname, c.relname INTO schema, base FROM pg_class c
+        JOIN pg_namespace n ON n.oid = c.relnamespace
+        JOIN pg_partitioned_table p ON p.partrelid = c.oid
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = p.partattrs[0]
+        WHERE c.oid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND a.atttypid = 'bigint'::regtype;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION '% is not partitioned by range of one bigint column', parent
+            USING ERRCODE = '42809', HINT = 'CREATE TABLE … (id bigint …) PARTITION BY RANGE (id);';
+    END IF;
+    IF NOT isfinite("from") OR NOT isfinite(until) THEN
+        RAISE EXCEPTION 'partitions from % to % would never end', "from", until USING ERRCODE = '22008',
+            HINT = 'Give two instants, such as ''2026-01-01'' and ''2027-01-01''.';
+    END IF;
+    IF "from" >= until THEN
+        RAISE EXCEPTION 'no time lies between % and %', "from", until
+            USING ERRCODE = '22023', HINT = 'The second instant is the end: it must be later than the first.';
+    END IF;
+    IF "from" + every <= "from" THEN
+        RAISE EXCEPTION 'partitions must be longer than %', every
+            USING ERRCODE = '22023', HINT = 'Use interval ''1 day'' or ''1 month''.';
+    END IF;
+    WHILE lower < until LOOP
+        step := step + 1;
+        -- From the start each time: the 31st would otherwise creep to the 28th.
+        upper := "from" + every * step::double precision;
+        first := @extschema@.id_at(lower, layout);
+        beyond := @extschema@.id_at(upper, layout);
+        IF first >= beyond THEN
+            RAISE EXCEPTION 'layout "%" has no ids between % and %', layout, lower, upper
+                USING ERRCODE = '22003', HINT = 'Begin after its epoch, and with at least one tick: SELECT name, epoch, tick FROM shardid.layouts;';
+        END IF;
+        part := concat(base, '_p', to_char(CASE WHEN days THEN lower::timestamp ELSE lower AT TIME ZONE 'UTC' END, pattern));
+        IF octet_length(part) > 63 THEN
+            RAISE EXCEPTION 'a partition''s name would be too long: %', part
+                USING ERRCODE = '42622', DETAIL = 'Names have at most 63 bytes.', HINT = format('ALTER TABLE %s RENAME TO …;', parent);
+        END IF;
+        part := format('%I.%I', schema, part);
+        IF to_regclass(part) IS NULL THEN
+            EXECUTE format('CREATE TABLE %s PARTITION OF %s FOR VALUES FROM (%s) TO (%s)', part, parent, first, beyond);
+            RETURN NEXT part::regclass;
+        ELSIF NOT EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+            WHERE i.inhparent = parent AND c.oid = to_regclass(part)
+                AND pg_get_expr(c.relpartbound, c.oid) = format('FOR VALUES FROM (%L) TO (%L)', first, beyond))
+        THEN
+            RAISE EXCEPTION 'relation % exists already and does not hold the ids from % to %', part, lower, upper
+                USING ERRCODE = '42P07', DETAIL = format('As a partition of %s it would be FOR VALUES FROM (%s) TO (%s).', parent, first, beyond),
+                    HINT = 'Begin where a partition begins, as date_trunc(''day'', now()) does, and keep to one length.';
+        END IF;
+        lower := upper;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION create_id_partitions(regclass, timestamptz, timestamptz, interval, text) IS
+    'make RANGE partitions of a table by the time in its ids; those that exist are skipped; returns the new ones';
+
+-- ---------------------------------------------------------------------------
+-- other faces of an id
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION id_text(id bigint) RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_text_wrapper';
+COMMENT ON FUNCTION id_text(bigint) IS 'an id as 13 characters of Crockford base 32, which sort like the number';
+
+CREATE FUNCTION id_from_text(text text) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_from_text_wrapper';
+COMMENT ON FUNCTION id_from_text(text) IS 'the id of a text made by id_text()';
+
+CREATE FUNCTION conceal_id(id bigint, key bytea) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'conceal_id_wrapper';
+COMMENT ON FUNCTION conceal_id(bigint, bytea) IS
+    'a keyed one-to-one scrambling of an id, for outsiders who must not count; key: 16 random bytes or more';
+
+CREATE FUNCTION reveal_id(id bigint, key bytea) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'reveal_id_wrapper';
+COMMENT ON FUNCTION reveal_id(bigint, bytea) IS 'the id that conceal_id() has scrambled with that key';
+
+-- ---------------------------------------------------------------------------
+-- tickets
+-- ---------------------------------------------------------------------------
+
+-- A ticket is a sequence in schema shardid_tickets, which belongs to whoever made
+-- it, like the sequences of shards: a dump carries it with its numbers, and
+-- DROP EXTENSION leaves it. The row says what a sequence cannot.
+CREATE TABLE shardid.ticket (
+    name text COLLATE "C" PRIMARY KEY CHECK (name <> ''),
+    sequence regclass NOT NULL,
+    server integer NOT NULL CHECK (server >= 1),
+    servers integer NOT NULL CHECK (servers >= server AND servers <= 1000),
+    floor bigint NOT NULL DEFAULT 0 CHECK (floor >= 0),
+    ceiling bigint CHECK (ceiling >= 1),
+    last_gapless bigint
+);
+COMMENT ON TABLE shardid.ticket IS 'tickets of this server; made by create_ticket(), read through shardid.tickets';
+COMMENT ON COLUMN shardid.ticket.sequence IS 'where the numbers come from';
+COMMENT ON COLUMN shardid.ticket.server IS 'which of the servers that share the ticket this is: its numbers are server, server + servers, …';
+COMMENT ON COLUMN shardid.ticket.servers IS 'how many servers share the ticket';
+COMMENT ON COLUMN shardid.ticket.floor IS 'every number of the present server and servers is above it';
+COMMENT ON COLUMN shardid.ticket.ceiling IS 'no number at or above it may be handed out, while the servers of the ticket change';
+COMMENT ON COLUMN shardid.ticket.last_gapless IS 'the last number of a ticket that is used by next_ticket_gapless(); null for all others';
+
+CREATE TRIGGER generator_changed AFTER INSERT OR DELETE ON shardid.ticket
+    FOR EACH ROW EXECUTE FUNCTION shardid.generator_changed();
+-- A gapless number changes nothing that a session keeps, but for the first one.
+CREATE TRIGGER generator_changes AFTER UPDATE ON shardid.ticket
+    FOR EACH ROW WHEN ((OLD.sequence, OLD.server, OLD.servers, OLD.floor, OLD.ceiling, OLD.last_gapless IS NULL)
+        IS DISTINCT FROM (NEW.sequence, NEW.server, NEW.servers, NEW.floor, NEW.ceiling, NEW.last_gapless IS NULL))
+    EXECUTE FUNCTION shardid.generator_changed();
+
+-- Which server this is, for the program: a copy has the same instance, and a
+-- backup an old mark.
+CREATE TABLE shardid.server (
+    id smallint PRIMARY KEY DEFAULT 1 CHECK (id = 1),
+    instance text NOT NULL DEFAULT gen_random_uuid()::text,
+    mark text,
+    marked_at timestamptz
+);
+COMMENT ON TABLE shardid.server IS 'one row: what the program shardid knows this database again by';
+COMMENT ON COLUMN shardid.server.instance IS 'made by CREATE EXTENSION; a copy or a restored dump has that of its original';
+COMMENT ON COLUMN shardid.server.mark IS 'what the program wrote here and in its catalogue when it last looked: an old one is that of a backup';
+COMMENT ON COLUMN shardid.server.marked_at IS 'when it did';
+INSERT INTO shardid.server DEFAULT VALUES;
+
+CREATE FUNCTION shardid.server_replaced() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    DELETE FROM shardid.server;
+    RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION shardid.server_replaced() IS
+    'has the row of a restored dump take the place of the one that CREATE EXTENSION has made';
+
+CREATE TRIGGER server_replaced BEFORE INSERT ON shardid.server
+    FOR EACH ROW EXECUTE FUNCTION shardid.server_replaced();
+
+SELECT pg_catalog.pg_extension_config_dump('shardid.ticket', '');
+SELECT pg_catalog.pg_extension_config_dump('shardid.server', '');
+
+CREATE FUNCTION next_ticket(name text) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'next_ticket_wrapper';
+COMMENT ON FUNCTION next_ticket(text) IS 'the next number of a ticket; not undone by a rollback';
+
+CREATE FUNCTION next_tickets(name text, count integer) RETURNS SETOF bigint
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 1000 AS 'MODULE_PATHNAME', 'shardid_next_tickets';
+COMMENT ON FUNCTION next_tickets(text, integer) IS 'the next numbers of a ticket, 1 to 1,000,000 of them, taken at once';
+
+CREATE FUNCTION next_ticket_gapless(name text) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'next_ticket_gapless_wrapper';
+COMMENT ON FUNCTION next_ticket_gapless(text) IS
+    'the next number of a ticket without gaps: waits for other transactions that took one, and is undone by a rollback';
+
+CREATE FUNCTION shardid.ticket_at_or_below(server integer, servers integer, number bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN number - mod(mod(number, servers) - server + 2 * servers, servers);
+COMMENT ON FUNCTION shardid.ticket_at_or_below(integer, integer, bigint) IS
+    'the highest number of a server''s at or below that one, which is not negative';
+
+CREATE FUNCTION shardid.ticket_last(known shardid.ticket) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    last bigint := known.last_gapless;
+BEGIN
+    IF last IS NULL THEN
+        -- From the page: what is called is the last one, what is not is the next one.
+        EXECUTE format('SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM %s', known.sequence) INTO last;
+    END IF;
+    RETURN greatest(last, known.floor);
+END
+$$;
+COMMENT ON FUNCTION shardid.ticket_last(shardid.ticket) IS
+    'the last number that a ticket has handed out, or its floor';
+
+CREATE FUNCTION shardid.known_ticket(name text) RETURNS shardid.ticket
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket;
+BEGIN
+    SELECT * INTO known FROM shardid.ticket t WHERE t.name = known_ticket.name FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'ticket "%" does not exist', coalesce(name, 'null')
+            USING ERRCODE = '42704', HINT = format('SELECT create_ticket(%L);', coalesce(name, 'photos'));
+    END IF;
+    RETURN known;
+END
+$$;
+COMMENT ON FUNCTION shardid.known_ticket(text) IS 'the row of a ticket, locked until the transaction ends';
+
+CREATE FUNCTION shardid.hold_ticket(known shardid.ticket) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence) THEN
+        RAISE EXCEPTION 'the sequence of ticket "%" was dropped', known.name
+            USING ERRCODE = '55000', DETAIL = 'How far its numbers went is not known any more.',
+                HINT = format('SELECT drop_ticket(%L); then, with a number above all of them: SELECT shardid.create_ticket_above(%L, 1, 1, …);', known.name, known.name);
+    END IF;
+    -- LOCK TABLE takes no sequence. This waits for the transactions that have taken
+    -- numbers and keeps others out, as every ALTER SEQUENCE does. It also has the commit
+    -- flushed whatever synchronous_commit says, since it removes the file before: who
+    -- is told that a ticket was changed must be right after a crash, too.
+    EXECUTE format('ALTER SEQUENCE %s NO CYCLE', known.sequence);
+END
+$$;
+COMMENT ON FUNCTION shardid.hold_ticket(shardid.ticket) IS
+    'waits until no transaction takes numbers from a ticket, and keeps others from it until this one ends';
+
+CREATE FUNCTION shardid.set_ticket(changed shardid.ticket, last bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    below bigint := shardid.ticket_at_or_below(changed.server, changed.servers, last);
+    lowest bigint := shardid.ticket_at_or_below(changed.server, changed.servers, changed.floor);
+    most bigint;
+    top bigint;
+BEGIN
+    IF changed.last_gapless IS NULL THEN
+        -- All in a new file, so that it counts with the commit, and is undone with it.
+        SELECT CASE s.seqtypid WHEN 'integer'::regtype THEN 2147483647 WHEN 'smallint'::regtype THEN 32767
+            ELSE 9223372036854775807 END INTO most FROM pg_sequence s WHERE s.seqrelid = changed.sequence;
+        top := most;
+        IF changed.ceiling <= most THEN
+            top := greatest(below, shardid.ticket_at_or_below(changed.server, changed.servers, changed.ceiling - 1));
+        END IF;
+        EXECUTE format('ALTER SEQUENCE %s INCREMENT %s MINVALUE -1000 MAXVALUE %s START %s RESTART CACHE 1 NO CYCLE',
+            changed.sequence, changed.servers, top,
+            CASE WHEN lowest <= top - changed.servers THEN lowest + changed.servers ELSE top END);
+        PERFORM setval(changed.sequence, below);
+    ELSE
+        changed.last_gapless := below;
+    END IF;
+    UPDATE shardid.ticket t
+        SET server = changed.server, servers = changed.servers, floor = changed.floor,
+            ceiling = changed.ceiling, last_gapless = changed.last_gapless
+        WHERE t.name = changed.name;
+END
+$$;
+COMMENT ON FUNCTION shardid.set_ticket(shardid.ticket, bigint) IS
+    'has a held ticket go on as that row says, above that last number';
+
+CREATE FUNCTION shardid.make_ticket(name text, server integer, servers integer, floor bigint) RETURNS regclass
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    path text := 'shardid_tickets.' || quote_ident(name);
+    made shardid.ticket;
+    last bigint := floor;
+BEGIN
+    PERFORM shardid.check_ticket(name, server, servers, floor);
+    -- One at a time: two sessions that make one ticket, or the first two tickets.
+    PERFORM pg_advisory_xact_lock(hashtext('shardid.create_ticket'), 0);
+    IF EXISTS (SELECT FROM shardid.ticket t WHERE t.name = make_ticket.name) THEN
+        RAISE EXCEPTION 'ticket "%" exists already', name
+            USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.tickets;';
+    END IF;
+    IF to_regnamespace('shardid_tickets') IS NULL THEN
+        CREATE SCHEMA shardid_tickets;
+        -- As with public: what it takes to use a ticket is said at its sequence.
+        GRANT USAGE ON SCHEMA shardid_tickets TO PUBLIC;
+        COMMENT ON SCHEMA shardid_tickets IS 'sequences of tickets, made by create_ticket()';
+    END IF;
+    IF to_regclass(path) IS NULL THEN
+        EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT %s MINVALUE -1000 START %s', path, servers, server);
+    ELSE
+        -- Left by an extension that was dropped: go on above its numbers.
+        IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = to_regclass(path)
+            AND s.seqincrement = servers AND mod(s.seqstart - server, servers) = 0)
+        THEN
+            RAISE EXCEPTION 'relation % exists already and is not a ticket of server % of %', path, server, servers
+                USING ERRCODE = '42P07', HINT = format('Rename it, or drop it if its numbers may come again: DROP SEQUENCE %s;', path);
+        END IF;
+        EXECUTE format('ALTER SEQUENCE %s NO CYCLE', path);
+        EXECUTE format('SELECT greatest(CASE WHEN is_called THEN last_value ELSE last_value - 1 END, %s) FROM %s', floor, path) INTO last;
+    END IF;
+    EXECUTE format('COMMENT ON SEQUENCE %s IS %L', path,
+        format('numbers of ticket %s: use next_ticket(%L)', name, name));
+    INSERT INTO shardid.ticket AS t (name, sequence, server, servers, floor)
+        VALUES (name, path::regclass, server, servers, floor) RETURNING * INTO made;
+    PERFORM shardid.set_ticket(made, last);
+    RETURN made.sequence;
+END
+$$;
+COMMENT ON FUNCTION shardid.make_ticket(text, integer, integer, bigint) IS
+    'makes a ticket: its sequence and its row';
+
+CREATE FUNCTION shardid.check_ticket(name text, server integer, servers integer, floor bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF name IS NULL OR name = '' OR server IS NULL OR servers IS NULL OR floor IS NULL THEN
+        RAISE EXCEPTION 'a ticket needs a name, a server, how many servers there are, and a floor'
+            USING ERRCODE = '22004', HINT = 'SELECT create_ticket(''photos'', 1, 2);';
+    END IF;
+    IF octet_length(name) > 63 THEN
+        RAISE EXCEPTION 'the name of a ticket is too long: "%"', name
+            USING ERRCODE = '42622', DETAIL = 'It is the name of a sequence, and those have at most 63 bytes.',
+                HINT = 'Take a shorter one.';
+    END IF;
+    IF server < 1 OR servers < server OR servers > 1000 THEN
+        RAISE EXCEPTION 'there is no server % of %', server, servers
+            USING ERRCODE = '22023', DETAIL = 'Servers are 1 to 1000, and each is one of them.',
+                HINT = format('The second of three: SELECT create_ticket(%L, 2, 3);', name);
+    END IF;
+    IF floor < 0 OR floor > 9223372036854774807 THEN
+        RAISE EXCEPTION 'no numbers are above %', floor
+            USING ERRCODE = '22023', DETAIL = 'A floor is 0 to 9223372036854774807.', HINT = 'Give the highest number that was handed out, or 0.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.check_ticket(text, integer, integer, bigint) IS
+    'refuses what is no ticket';
+
+CREATE FUNCTION create_ticket(name text, server integer DEFAULT 1, servers integer DEFAULT 1) RETURNS regclass
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN shardid.make_ticket(name, server, servers, 0);
+END
+$$;
+COMMENT ON FUNCTION create_ticket(text, integer, integer) IS
+    'make a ticket: numbers server, server + servers, …, so that several servers share them out; returns its sequence';
+
+CREATE FUNCTION drop_ticket(name text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket := shardid.known_ticket(name);
+    used text;
+BEGIN
+    SELECT string_agg(DISTINCT format('%s.%I', d.adrelid::regclass, a.attname), ', ') INTO used
+        FROM pg_attrdef d
+        JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+        JOIN pg_depend p ON p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid
+        WHERE p.refclassid = 'pg_class'::regclass AND p.refobjid = known.sequence
+            OR p.refclassid = 'pg_proc'::regclass AND p.refobjid IN
+                    ('@extschema@.next_ticket(text)'::regprocedure, '@extschema@.next_ticket_gapless(text)'::regprocedure)
+                AND position(format('(%L::text)', name) IN pg_get_expr(d.adbin, d.adrelid)) > 0;
+    IF used IS NOT NULL THEN
+        RAISE EXCEPTION 'ticket "%" cannot be dropped because defaults use it', name
+            USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', used),
+                HINT = 'ALTER TABLE … ALTER COLUMN … DROP DEFAULT; first.';
+    END IF;
+    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
+        EXECUTE format('DROP SEQUENCE %s', known.sequence);
+    END IF;
+    DELETE FROM shardid.ticket t WHERE t.name = drop_ticket.name;
+END
+$$;
+COMMENT ON FUNCTION drop_ticket(text) IS 'forget a ticket and drop its sequence; made again it begins anew';
+
+CREATE FUNCTION shardid.take_gapless(name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket;
+    last bigint;
+    following numeric;
+BEGIN
+    SELECT * INTO known FROM shardid.ticket t WHERE t.name = take_gapless.name FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'ticket "%" does not exist', name
+            USING ERRCODE = '42704', HINT = format('SELECT create_ticket(%L);', name);
+    END IF;
+    last := greatest(known.last_gapless, known.floor);
+    IF known.last_gapless IS NULL THEN
+        -- This runs with its owner's rights: whoever may write the row must not
+        -- reach any sequence with them.
+        IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence
+            AND c.relnamespace IS DISTINCT FROM to_regnamespace('shardid_tickets'))
+        THEN
+            RAISE EXCEPTION 'the sequence of ticket "%" is in another schema', name
+                USING ERRCODE = '55000', DETAIL = format('It is %s.', known.sequence),
+                    HINT = format('ALTER SEQUENCE %s SET SCHEMA shardid_tickets;', known.sequence);
+        END IF;
+        PERFORM shardid.hold_ticket(known);
+        last := shardid.ticket_last(known);
+        IF last > known.floor THEN
+            RAISE EXCEPTION 'ticket "%" has handed out numbers that may leave gaps', name
+                USING ERRCODE = '55000', DETAIL = format('next_ticket() or nextval() has given numbers up to %s.', last),
+                    HINT = 'SELECT create_ticket(''another name''); and take all its numbers by next_ticket_gapless().';
+        END IF;
+        -- From now on nextval() finds the sequence at its end.
+        EXECUTE format('ALTER SEQUENCE %s NO MAXVALUE', known.sequence);
+        PERFORM setval(known.sequence, (SELECT s.seqmax FROM pg_sequence s WHERE s.seqrelid = known.sequence));
+    END IF;
+    following := shardid.ticket_at_or_below(known.server, known.servers, last)::numeric + known.servers;
+    IF following >= known.ceiling THEN
+        RAISE EXCEPTION 'ticket "%" ends before % on this server', name, known.ceiling
+            USING ERRCODE = '55000',
+                DETAIL = format('It stands at %s. Its servers are being changed, or this one was taken away.', last),
+                HINT = 'Take a number from another server, and look: shardid tickets status';
+    END IF;
+    IF following > 9223372036854775807 THEN
+        RAISE EXCEPTION 'ticket "%" has not enough numbers left', name
+            USING ERRCODE = '22003', DETAIL = format('It stands at %s.', last), HINT = 'Make another ticket.';
+    END IF;
+    UPDATE shardid.ticket t SET last_gapless = following WHERE t.name = take_gapless.name;
+    RETURN following;
+END
+$$;
+COMMENT ON FUNCTION shardid.take_gapless(text) IS
+    'next_ticket_gapless() of a caller who may use the ticket''s sequence';
+
+-- For the program, which changes the servers of a ticket while it is in use. Each
+-- may be called twice, and tells no longer of success than a crash would remember.
+
+CREATE FUNCTION shardid.create_ticket_above(name text, server integer, servers integer, floor bigint) RETURNS regclass
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket;
+BEGIN
+    PERFORM shardid.check_ticket(name, server, servers, floor);
+    PERFORM pg_advisory_xact_lock(hashtext('shardid.create_ticket'), 0);
+    SELECT * INTO known FROM shardid.ticket t WHERE t.name = create_ticket_above.name;
+    IF (known.server, known.servers, known.floor) = (server, servers, floor) THEN
+        RETURN known.sequence;
+    END IF;
+    RETURN shardid.make_ticket(name, server, servers, floor);
+END
+$$;
+COMMENT ON FUNCTION shardid.create_ticket_above(text, integer, integer, bigint) IS
+    'make a ticket all of whose numbers are above floor; nothing where it is there with just that';
+
+CREATE FUNCTION shardid.limit_ticket(name text, ceiling bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket := shardid.known_ticket(name);
+    last bigint;
+BEGIN
+    IF known.ceiling IS NOT DISTINCT FROM ceiling THEN
+        RETURN;
+    END IF;
+    PERFORM shardid.hold_ticket(known);
+    last := shardid.ticket_last(known);
+    IF last >= ceiling THEN
+        RAISE EXCEPTION 'ticket "%" has handed out numbers up to %, and cannot be kept below %', name, last, ceiling
+            USING ERRCODE = '55000', HINT = format('Take a ceiling above %s, with room for the numbers of the next moments.', last);
+    END IF;
+    known.ceiling := ceiling;
+    PERFORM shardid.set_ticket(known, last);
+END
+$$;
+COMMENT ON FUNCTION shardid.limit_ticket(text, bigint) IS
+    'have a ticket hand out no number at or above ceiling; null lifts it; refused where it has';
+
+CREATE FUNCTION shardid.restep_ticket(name text, server integer, servers integer, floor bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket;
+    last bigint;
+BEGIN
+    PERFORM shardid.check_ticket(name, server, servers, floor);
+    known := shardid.known_ticket(name);
+    IF (known.server, known.servers, known.floor) = (server, servers, floor) THEN
+        RETURN;
+    END IF;
+    PERFORM shardid.hold_ticket(known);
+    last := shardid.ticket_last(known);
+    IF last > floor THEN
+        RAISE EXCEPTION 'ticket "%" has handed out numbers up to %, above the floor %', name, last, floor
+            USING ERRCODE = '55000', HINT = 'Take a floor at or above the last number of every server, and limit them to it first.';
+    END IF;
+    known.server := server;
+    known.servers := servers;
+    known.floor := floor;
+    known.ceiling := NULL;
+    PERFORM shardid.set_ticket(known, floor);
+END
+$$;
+COMMENT ON FUNCTION shardid.restep_ticket(text, integer, integer, bigint) IS
+    'have a ticket go on as server of servers, above floor, without a ceiling; refused where it has handed out a number above floor';
+
+CREATE FUNCTION shardid.raise_ticket(name text, above bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket;
+BEGIN
+    PERFORM shardid.check_ticket(name, 1, 1, above);
+    known := shardid.known_ticket(name);
+    PERFORM shardid.hold_ticket(known);
+    IF above > shardid.ticket_last(known) THEN
+        PERFORM shardid.set_ticket(known, above);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.raise_ticket(text, bigint) IS
+    'have all further numbers of a ticket be above that one; never lowers it';
+
+-- ---------------------------------------------------------------------------
+-- segments
+-- ---------------------------------------------------------------------------
+
+-- A tag's whole numbers come from a sequence in schema shardid_segments, so many at
+-- once; of them a client uses those that leave the remainder.
+CREATE TABLE shardid.segment (
+    tag text COLLATE "C" PRIMARY KEY CHECK (tag <> ''),
+    sequence regclass NOT NULL,
+    step bigint NOT NULL,
+    start bigint NOT NULL CHECK (start >= 0),
+    delta integer NOT NULL CHECK (delta >= 1),
+    remainder integer NOT NULL CHECK (remainder >= 0 AND remainder < delta),
+    update_time timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- A shorter segment could be without a number that leaves the remainder.
+    CHECK (step >= delta AND step <= 1000000000)
+);
+COMMENT ON TABLE shardid.segment IS 'tags that hand out segments; made by create_segment(), read through shardid.segments';
+COMMENT ON COLUMN shardid.segment.sequence IS 'where the whole numbers come from';
+COMMENT ON COLUMN shardid.segment.step IS 'how many whole numbers a segment spans';
+COMMENT ON COLUMN shardid.segment.start IS 'where the first segment begins';
+COMMENT ON COLUMN shardid.segment.delta IS 'what the numbers of a segment differ by';
+COMMENT ON COLUMN shardid.segment.remainder IS 'what they leave when divided by delta';
+COMMENT ON COLUMN shardid.segment.update_time IS 'when the tag was made or altered';
+
+SELECT pg_catalog.pg_extension_config_dump('shardid.segment', '');
+
+CREATE FUNCTION shardid.take_numbers(sequence regclass, count bigint) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'take_numbers_wrapper';
+COMMENT ON FUNCTION shardid.take_numbers(regclass, bigint) IS
+    'the first of so many numbers of a rising sequence, taken at once; not undone by a rollback';
+
+CREATE FUNCTION next_segment(tag text, step bigint DEFAULT NULL, OUT first bigint, OUT last bigint, OUT delta integer)
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.segment;
+    span bigint;
+BEGIN
+    SELECT * INTO known FROM shardid.segment s WHERE s.tag = next_segment.tag;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'segment tag "%" does not exist', coalesce(tag, 'null')
+            USING ERRCODE = '42704', HINT = format('SELECT create_segment(%L, 1000);', coalesce(tag, 'orders'));
+    END IF;
+    span := coalesce(step, known.step);
+    IF span < known.delta OR span > 1000000000 THEN
+        RAISE EXCEPTION 'a segment of tag "%" cannot span % numbers', tag, span
+            USING ERRCODE = '22023', DETAIL = format('It spans %s to 1000000000 whole numbers.', known.delta),
+                HINT = format('SELECT * FROM next_segment(%L);', tag);
+    END IF;
+    delta := known.delta;
+    first := shardid.take_numbers(known.sequence, span);
+    last := first + (span - 1);
+    first := first + mod(known.remainder - mod(first, delta) + delta, delta);
+    last := last - mod(mod(last, delta) - known.remainder + delta, delta);
+END
+$$;
+COMMENT ON FUNCTION next_segment(text, bigint) IS
+    'the next segment of a tag, to use up in memory: first, first + delta, … last, both inclusive; not undone by a rollback';
+
+CREATE FUNCTION create_segment(
+    tag text, step bigint, start bigint DEFAULT 1, delta integer DEFAULT 1, remainder integer DEFAULT 0
+) RETURNS regclass
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    path text := 'shardid_segments.' || quote_ident(tag);
+BEGIN
+    IF tag IS NULL OR tag = '' OR step IS NULL OR start IS NULL OR delta IS NULL OR remainder IS NULL THEN
+        RAISE EXCEPTION 'a segment tag needs a name, a step, a start, a delta and a remainder'
+            USING ERRCODE = '22004', HINT = 'SELECT create_segment(''orders'', 1000);';
+    END IF;
+    IF octet_length(tag) > 63 THEN
+        RAISE EXCEPTION 'the segment tag is too long: "%"', tag
+            USING ERRCODE = '42622', DETAIL = 'It is the name of a sequence, and those have at most 63 bytes.',
+                HINT = 'Take a shorter one.';
+    END IF;
+    IF start < 0 OR delta < 1 OR remainder < 0 OR remainder >= delta OR step < delta OR step > 1000000000 THEN
+        RAISE EXCEPTION 'tag "%" cannot have segments of % numbers from % on, of which every %th leaves %', tag, step, start, delta, remainder
+            USING ERRCODE = '22023',
+                DETAIL = 'A start is 0 or above, a delta 1 or above, a remainder 0 to delta - 1, and a step delta to 1000000000.',
+                HINT = format('The odd numbers, 1000 at a time: SELECT create_segment(%L, 2000, delta => 2, remainder => 1);', tag);
+    END IF;
+    -- One at a time: two sessions that make one tag, or the first two.
+    PERFORM pg_advisory_xact_lock(hashtext('shardid.create_segment'), 0);
+    IF EXISTS (SELECT FROM shardid.segment s WHERE s.tag = create_segment.tag) THEN
+        RAISE EXCEPTION 'segment tag "%" exists already', tag
+            USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.segments;';
+    END IF;
+    IF to_regnamespace('shardid_segments') IS NULL THEN
+        CREATE SCHEMA shardid_segments;
+        GRANT USAGE ON SCHEMA shardid_segments TO PUBLIC;
+        COMMENT ON SCHEMA shardid_segments IS 'sequences of segment tags, made by create_segment()';
+    END IF;
+    IF to_regclass(path) IS NULL THEN
+        EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT 1 MINVALUE %s START %s', path, start, start);
+        EXECUTE format('COMMENT ON SEQUENCE %s IS %L', path, format('segments of tag %s: use next_segment(%L)', tag, tag));
+    ELSIF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = to_regclass(path) AND s.seqincrement = 1) THEN
+        RAISE EXCEPTION 'relation % exists already and is not a sequence of segments', path
+            USING ERRCODE = '42P07', HINT = format('Rename it, or drop it if its numbers may come again: DROP SEQUENCE %s;', path);
+    END IF;
+    INSERT INTO shardid.segment VALUES (tag, path::regclass, step, start, delta, remainder);
+    RETURN path::regclass;
+END
+$$;
+COMMENT ON FUNCTION create_segment(text, bigint, bigint, integer, integer) IS
+    'make a tag that hands out segments: how many whole numbers each spans, from where on, and which of them count; returns its sequence';
+
+CREATE FUNCTION alter_segment(tag text, step bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.segment;
+BEGIN
+    SELECT * INTO known FROM shardid.segment s WHERE s.tag = alter_segment.tag FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'segment tag "%" does not exist', coalesce(tag, 'null')
+            USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.segments;';
+    END IF;
+    IF step IS NULL OR step < known.delta OR step > 1000000000 THEN
+        RAISE EXCEPTION 'a segment of tag "%" cannot span % numbers', tag, coalesce(step::text, 'null')
+            USING ERRCODE = '22023', DETAIL = format('It spans %s to 1000000000 whole numbers.', known.delta),
+                HINT = format('SELECT alter_segment(%L, %s);', tag, known.step);
+    END IF;
+    UPDATE shardid.segment s SET step = alter_segment.step, update_time = clock_timestamp()
+        WHERE s.tag = alter_segment.tag;
+END
+$$;
+COMMENT ON FUNCTION alter_segment(text, bigint) IS
+    'have the next segments of a tag span so many whole numbers; waits for nobody who takes them';
+
+CREATE FUNCTION drop_segment(tag text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.segment;
+BEGIN
+    DELETE FROM shardid.segment s WHERE s.tag = drop_segment.tag RETURNING * INTO known;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'segment tag "%" does not exist', coalesce(tag, 'null')
+            USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.segments;';
+    END IF;
+    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
+        EXECUTE format('DROP SEQUENCE %s', known.sequence);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION drop_segment(text) IS 'forget a segment tag and drop its sequence; made again it begins anew';
+
+-- ---------------------------------------------------------------------------
+-- clusters
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION adopt_shard(shard integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE shardid.shard s
+        SET system_identifier = (SELECT c.system_identifier FROM pg_control_system() c),
+            database = current_database()
+        WHERE s.shard = adopt_shard.shard AND s.cluster IS NOT NULL AND s.sequence IS NOT NULL;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'shard % is not a shard of a cluster that has its sequence here', shard
+            USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.shards;';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION adopt_shard(integer) IS
+    'let this copy of a cluster''s shard give ids: only when the server it was copied from is gone for good';
+
+CREATE FUNCTION shardid.place_shards(
+    cluster text, node text, layout text, shards integer, map_version bigint,
+    placed integer[], nodes text[]
+) RETURNS integer
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+    system bigint := (SELECT c.system_identifier FROM pg_control_system() c);
+    wrong text;
+    known shardid.cluster;
+    changed integer;
+    total integer := 0;
+BEGIN
+    PERFORM shardid.layout_of(shards - 1, layout);
+    IF cardinality(placed) <> cardinality(nodes) THEN
+        RAISE EXCEPTION '% shards but % nodes', cardinality(placed), cardinality(nodes)
+            USING ERRCODE = '22023';
+    END IF;
+    SELECT c.* INTO known FROM shardid.cluster c;
+    IF known.name <> cluster OR known.node <> node OR known.layout <> layout OR known.shards <> shards THEN
+        RAISE EXCEPTION 'this database is node "%" of cluster "%" (% shards, layout "%")',
+                known.node, known.name, known.shards, known.layout
+            USING ERRCODE = '55000',
+                DETAIL = format('It was asked to be node "%s" of cluster "%s" (%s shards, layout "%s").', node, cluster, shards, layout),
+                HINT = 'Name the node in shardid.toml as it is, or use another database.';
+    END IF;
+    IF known.map_version > map_version THEN
+        RAISE EXCEPTION 'the map here has version %, newer than %', known.map_version, map_version
+            USING ERRCODE = '55000', HINT = 'Read the map again: shardid map';
+    END IF;
+    SELECT string_agg(m.shard::text, ', ' ORDER BY m.shard) INTO wrong
+        FROM unnest(placed, nodes) AS m(shard, node)
+        LEFT JOIN shardid.shard s ON s.shard = m.shard
+        WHERE m.node = node AND (s.sequence IS NULL OR s.state NOT IN ('open', 'fenced') OR s.layout <> layout);
+    IF wrong IS NOT NULL THEN
+        RAISE EXCEPTION 'shards are placed here that do not exist here with layout "%"', layout
+            USING ERRCODE = '55000', DETAIL = format('Shards: %s.', wrong), HINT = 'create_shard() makes them.';
+    END IF;
+    SELECT string_agg(m.shard::text, ', ' ORDER BY m.shard) INTO wrong
+        FROM unnest(placed, nodes) AS m(shard, node)
+        JOIN shardid.shard s ON s.shard = m.shard
+        WHERE m.node <> node AND s.state IN ('open', 'fenced');
+    IF wrong IS NOT NULL THEN
+        RAISE EXCEPTION 'shards are placed elsewhere that are open here'
+            USING ERRCODE = '55000', DETAIL = format('Shards: %s.', wrong), HINT = 'shardid move takes a shard to another node.';
+    END IF;
+
+    INSERT INTO shardid.cluster AS c VALUES (cluster, node, layout, shards, map_version)
+        ON CONFLICT ((true)) DO UPDATE SET map_version = EXCLUDED.map_version
+        WHERE c.map_version <> EXCLUDED.map_version;
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    total := total + changed;
+    UPDATE shardid.shard s
+        SET cluster = cluster, node = node, map_version = map_version,
+            system_identifier = system, database = current_database()
+        FROM unnest(placed, nodes) AS m(shard, node)
+        WHERE s.shard = m.shard AND m.node = node
+            AND (s.cluster, s.node, s.system_identifier, s.database)
+                IS DISTINCT FROM (cluster, node, system, current_database()::text);
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    total := total + changed;
+    INSERT INTO shardid.shard AS s (shard, layout, state, cluster, node, map_version)
+        SELECT m.shard, layout, 'moved', cluster, m.node, map_version
+        FROM unnest(placed, nodes) AS m(shard, node)
+        WHERE m.node <> node
+        ON CONFLICT ON CONSTRAINT shard_pkey DO UPDATE
+        SET layout = EXCLUDED.layout, state = 'moved', cluster = EXCLUDED.cluster,
+            node = EXCLUDED.node, map_version = EXCLUDED.map_version
+        WHERE (s.state, s.cluster, s.node) IS DISTINCT FROM ('moved', EXCLUDED.cluster, EXCLUDED.node);
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    RETURN total + changed;
+END
+$$;
+COMMENT ON FUNCTION shardid.place_shards(text, text, text, integer, bigint, integer[], text[]) IS
+    'make this database a node of a cluster and keep its copy of the map: shards placed here are stamped, others say where they live; used by the program shardid';
+
+CREATE FUNCTION shardid.refuse_write() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.shard;
+BEGIN
+    -- The trigger is there, so the write is refused in any case; the row only says why.
+    SELECT * INTO known FROM shardid.shard s WHERE s.shard = TG_ARGV[0]::integer;
+    IF known.state = 'moved' THEN
+        RAISE EXCEPTION 'shard % lives on node "%", not on this one', known.shard, known.node
+            USING ERRCODE = 'SI001',
+                DETAIL = format('%s is the old copy; the map says so since version %s.', TG_RELID::regclass, known.map_version),
+                HINT = format('Connect to node "%s", or read the map again: shardid map', known.node);
+    END IF;
+    RAISE EXCEPTION 'shard % is fenced: it takes no writes while it is moved', TG_ARGV[0]
+        USING ERRCODE = 'SI002', DETAIL = format('%s belongs to it.', TG_RELID::regclass),
+            HINT = 'Try again in a moment; shardid moves shows the move.';
+END
+$$;
+COMMENT ON FUNCTION shardid.refuse_write() IS
+    'refuses writes to a table of a shard that is fenced (SI002) or lives elsewhere (SI001); argument: the shard';
+
+-- ---------------------------------------------------------------------------
+-- views and what reads them
+-- ---------------------------------------------------------------------------
+
+CREATE VIEW shardid.layouts AS
+    SELECT l.name, l.epoch, l.tick, l.ticks, l.shards, l.slots, e.ends_at,
+        CASE WHEN pg_catalog.isfinite(e.ends_at)
+            THEN pg_catalog.floor(EXTRACT(epoch FROM e.ends_at - pg_catalog.statement_timestamp()) / 86400)::bigint
+        END AS days_left
+    FROM shardid.layout l
+    CROSS JOIN LATERAL (SELECT shardid.layout_end(l.epoch, l.tick, l.ticks)) AS e(ends_at);
+COMMENT ON VIEW shardid.layouts IS 'layouts, when they end, and how many days are left';
+
+CREATE FUNCTION id_explain(id bigint)
+RETURNS TABLE (layout text, "time" timestamptz, shard integer, slot bigint, age interval, note text)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT l.name, p."time", p.shard, p.slot,
+        date_trunc('milliseconds', statement_timestamp() - p."time"),
+        concat_ws('; ',
+            CASE
+                WHEN s.state = 'moved' THEN format('shard %s lives on node "%s"', s.shard, s.node)
+                WHEN s.state = 'dropped' THEN format('shard %s was dropped', s.shard)
+                WHEN s.shard IS NOT NULL THEN format('shard %s of this database', s.shard)
+            END,
+            CASE WHEN p."time" > statement_timestamp() THEN 'ahead of the clock' END)
+    FROM shardid.layouts l
+    CROSS JOIN LATERAL @extschema@.id_parts(id, l.name) p
+    LEFT JOIN shardid.shard s ON s.layout = l.name AND s.shard = p.shard
+    WHERE id BETWEEN 0 AND ((l.ticks - 1)::numeric * l.shards + l.shards - 1) * l.slots + l.slots - 1
+        -- An id from the epoch's first day, or from after tomorrow, is not one of this layout.
+        AND p."time" BETWEEN l.epoch + interval '1 day' AND statement_timestamp() + interval '1 day'
+    ORDER BY s.shard IS NULL, s.state <> 'open', l.name
+$$;
+COMMENT ON FUNCTION id_explain(bigint) IS
+    'an id as every layout reads it in which it makes sense, the likeliest first; for a person at a prompt';
+
+CREATE VIEW shardid.shards AS
+    SELECT s.shard, n.nspname AS schema, s.sequence, s.layout, s.state, s.node,
+        i.last_id, t.last_time,
+        CASE WHEN t.last_time > pg_catalog.clock_timestamp()
+            THEN t.last_time - pg_catalog.clock_timestamp() ELSE interval '0' END AS drift
+    FROM shardid.shard s
+    LEFT JOIN pg_catalog.pg_class c ON c.oid = s.sequence
+    LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    LEFT JOIN pg_catalog.pg_sequence q ON q.seqrelid = s.sequence
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
+            -- Where it starts, nobody was given anything: see shardid.create_generator.
+            THEN nullif(pg_catalog.pg_sequence_last_value(c.oid::regclass), q.seqstart) END
+    ) AS i(last_id)
+    CROSS JOIN LATERAL (SELECT @extschema@.id_time(i.last_id, s.layout)) AS t(last_time)
+    WHERE s.state <> 'dropped';
+COMMENT ON VIEW shardid.shards IS
+    'shards: where they are, their state, the last id handed out, its time, and how far that is ahead of the clock';
+
+CREATE VIEW shardid.tickets AS
+    SELECT t.name, t.server, t.servers,
+        CASE WHEN n.last > t.floor THEN n.last END AS last_ticket,
+        t.ceiling, t.floor, t.sequence, t.last_gapless IS NOT NULL AS gapless
+    FROM shardid.ticket t
+    LEFT JOIN pg_catalog.pg_class c ON c.oid = t.sequence
+    CROSS JOIN LATERAL (
+        SELECT CASE
+            WHEN t.last_gapless IS NOT NULL THEN t.last_gapless
+            WHEN pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
+                THEN pg_catalog.pg_sequence_last_value(c.oid::regclass)
+        END
+    ) AS n(last);
+COMMENT ON VIEW shardid.tickets IS
+    'tickets: which of how many servers this is, the last number handed out, and between which bounds the numbers are';
+
+CREATE VIEW shardid.segments AS
+    SELECT s.tag AS biz_tag,
+        CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
+            THEN coalesce(pg_catalog.pg_sequence_last_value(c.oid::regclass), s.start - 1) END AS max_id,
+        s.step, pg_catalog.obj_description(c.oid, 'pg_class') AS description, s.update_time,
+        s.delta, s.remainder, s.sequence
+    FROM shardid.segment s
+    LEFT JOIN pg_catalog.pg_class c ON c.oid = s.sequence;
+COMMENT ON VIEW shardid.segments IS
+    'segment tags, by the names that Leaf has for them: max_id is the highest whole number given out, description the comment of the sequence';
+
+-- ---------------------------------------------------------------------------
+-- privileges
+-- ---------------------------------------------------------------------------
+
+-- Everybody may look and decode; taking ids needs USAGE on the sequence, as
+-- nextval does. What changes the estate is for the extension's owner, and for
+-- those the owner grants it to (see docs/privileges.md).
+GRANT USAGE ON SCHEMA shardid TO PUBLIC;
+GRANT SELECT ON shardid.layout, shardid.shard, shardid.id_sequence, shardid.cluster,
+    shardid.ticket, shardid.server, shardid.segment,
+    shardid.layouts, shardid.shards, shardid.tickets, shardid.segments TO PUBLIC;
+-- It does as its owner what its caller was allowed to by page::backend::may_use.
+REVOKE EXECUTE ON FUNCTION shardid.take_gapless(text) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION
+    create_layout(text, timestamptz, interval, bigint, bigint, bigint),
+    create_shard(integer, name, text),
+    drop_shard(integer),
+    create_id_sequence(text, integer, text),
+    adopt_shard(integer),
+    create_ticket(text, integer, integer),
+    drop_ticket(text),
+    create_segment(text, bigint, bigint, integer, integer),
+    alter_segment(text, bigint),
+    drop_segment(text),
+    shardid.known_ticket(text),
+    shardid.hold_ticket(shardid.ticket),
+    shardid.set_ticket(shardid.ticket, bigint),
+    shardid.make_ticket(text, integer, integer, bigint),
+    shardid.create_ticket_above(text, integer, integer, bigint),
+    shardid.limit_ticket(text, bigint),
+    shardid.restep_ticket(text, integer, integer, bigint),
+    shardid.raise_ticket(text, bigint),
+    shardid.create_generator(name, name, integer, text, bigint, boolean),
+    shardid.raise_horizon(bigint, text),
+    shardid.place_shards(text, text, text, integer, bigint, integer[], text[])
+    FROM PUBLIC;
+-- Whoever dumps the database reads them, and who restores it sets them.
+GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO PUBLIC;
+GRANT SELECT, UPDATE ON SEQUENCE shardid.horizon, shardid.largest_drift TO @extowner@ WITH GRANT OPTION;
+GRANT USAGE, CREATE ON SCHEMA shardid TO @extowner@ WITH GRANT OPTION;
+GRANT SELECT, INSERT, UPDATE, DELETE ON
+    shardid.layout, shardid.shard, shardid.id_sequence, shardid.cluster,
+    shardid.ticket, shardid.server, shardid.segment
+    TO @extowner@ WITH GRANT OPTION;
+GRANT EXECUTE ON FUNCTION
+    create_layout(text, timestamptz, interval, bigint, bigint, bigint),
+    create_shard(integer, name, text),
+    drop_shard(integer),
+    create_id_sequence(text, integer, text),
+    adopt_shard(integer),
+    create_ticket(text, integer, integer),
+    drop_ticket(text),
+    create_segment(text, bigint, bigint, integer, integer),
+    alter_segment(text, bigint),
+    drop_segment(text),
+    shardid.known_ticket(text),
+    shardid.hold_ticket(shardid.ticket),
+    shardid.set_ticket(shardid.ticket, bigint),
+    shardid.make_ticket(text, integer, integer, bigint),
+    shardid.create_ticket_above(text, integer, integer, bigint),
+    shardid.limit_ticket(text, bigint),
+    shardid.restep_ticket(text, integer, integer, bigint),
+    shardid.raise_ticket(text, bigint),
+    shardid.create_generator(name, name, integer, text, bigint, boolean),
+    shardid.raise_horizon(bigint, text),
+    shardid.place_shards(text, text, text, integer, bigint, integer[], text[])
+    TO @extowner@ WITH GRANT OPTION;

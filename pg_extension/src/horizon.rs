@@ -1,0 +1,196 @@
+//! How far ids of this database may reach, where their generator does not know it.
+//!
+//! Two sequences of the extension, which only rise, see [`highest`]:
+//!
+//! - `shardid.horizon`: no lease of any generator reaches past this instant. It is raised
+//!   before the record of a lease is written, and so on disk when that is;
+//! - `shardid.largest_drift`: the largest `shardid.max_drift` that a session has used.
+//!   Up to the default it is written before it is used, in case what came last is lost.
+//!
+//! On a new timeline, after a restore to a point in time or a promotion, the horizon may
+//! lack what raised it last. So whoever uses it first there raises it by the largest drift.
+//!
+//! The instant is in Unix microseconds, the drift in milliseconds. What a session has read
+//! is good until the sequence is made anew.
+
+use core::cell::Cell;
+
+use pgrx::pg_sys::Oid;
+use shardid_ids::Layout;
+
+use crate::page::held::{self, Unusable};
+use crate::page::{BackendLocal, backend, catalog, highest};
+use crate::report::{self, Report};
+use crate::settings;
+
+/// One of the numbers, and what this session knows of it.
+struct Highest {
+    name: &'static core::ffi::CStr,
+    sequence: Cell<Oid>,
+    known: Cell<i64>,
+}
+
+/// Both.
+pub(crate) struct Horizon {
+    instant: Highest,
+    largest_drift: Highest,
+    /// Which sequence is known to be of the present timeline.
+    taken_over: Cell<Oid>,
+}
+
+/// A drift that is remembered before it is used: the default of `shardid.max_drift`. A
+/// larger one is remembered by who uses it. After a promotion all shards go so far ahead of
+/// the clock, and are refused while that is more than is allowed then.
+const USUAL_DRIFT_US: i64 = 10_000_000;
+
+static HORIZON: BackendLocal<Horizon> = BackendLocal::new(Horizon {
+    instant: Highest::new(c"horizon"),
+    largest_drift: Highest::new(c"largest_drift"),
+    taken_over: Cell::new(Oid::INVALID),
+});
+
+/// What is known of them in this session.
+#[inline(always)]
+pub(crate) fn get() -> &'static Horizon {
+    HORIZON.get()
+}
+
+impl Horizon {
+    /// What the horizon is at least.
+    #[inline(always)]
+    pub(crate) fn known_us(&self) -> i64 {
+        self.instant.known.get()
+    }
+
+    /// The horizon as it is now; `None` where the extension's SQL is too old to have it.
+    pub(crate) fn read_us(&self) -> Result<Option<i64>, Report> {
+        self.raise(i64::MIN, false)
+    }
+
+    /// Has the horizon be at least that, and returns it; `flush` waits for the disk.
+    pub(crate) fn raise(&self, at_least_us: i64, flush: bool) -> Result<Option<i64>, Report> {
+        self.take_over()?;
+        self.instant.raise(at_least_us, flush)
+    }
+
+    /// Where the horizon was at most when WAL ended at `lsn`; where it is, for 0.
+    pub(crate) fn at_most_at(&self, lsn: u64) -> Result<Option<i64>, Report> {
+        self.take_over()?;
+        self.instant.at_most_at(lsn)
+    }
+
+    /// On a timeline that is not the first: how far ids of the one before can have gone,
+    /// also those of generators that it has made and this one has lost.
+    pub(crate) fn of_earlier_timelines(&self) -> Result<Option<i64>, Report> {
+        match backend::timeline().begins {
+            0 => Ok(None),
+            begins => self.at_most_at(begins),
+        }
+    }
+
+    /// The largest drift that is known to be remembered, in ticks; negative for none.
+    #[inline(always)]
+    pub(crate) fn noted_drift_ticks(&self, layout: &Layout) -> i64 {
+        let known_ms = self.largest_drift.known.get();
+        if known_ms < usual_ms() { -1 } else { layout.whole_ticks(known_ms.saturating_mul(1_000)) }
+    }
+
+    /// Remembers the drift that is allowed to this session, before it takes an id that is
+    /// further ahead of the clock than was remembered; the usual one before any.
+    pub(crate) fn note_drift(&self) -> Result<(), Report> {
+        let is_usual_noted = self.largest_drift.known.get() >= usual_ms();
+        let drift_ms = if is_usual_noted { settings::max_drift_us() / 1_000 } else { usual_ms() };
+        self.largest_drift.raise(drift_ms, true)?;
+        Ok(())
+    }
+
+    /// Raises a horizon that comes from an earlier timeline.
+    fn take_over(&self) -> Result<(), Report> {
+        let timeline = backend::timeline();
+        let sequence = catalog::table(self.instant.name);
+        if timeline.begins == 0 || self.taken_over.get() == sequence {
+            return Ok(());
+        }
+        let max_drift_us = settings::max_drift_us();
+        let drift_us = match self.largest_drift.at_most_at(timeline.begins)? {
+            Some(drift_ms @ 0..) => {
+                drift_ms.saturating_mul(1_000).max(max_drift_us.min(USUAL_DRIFT_US))
+            }
+            // Nobody had taken an id by then; of who has since, only the settings tell.
+            _ => max_drift_us,
+        };
+        let until_us = backend::now_us().saturating_add(drift_us);
+        if let Some(sequence) = self.instant.lock() {
+            highest::take_over(sequence, until_us, timeline).map_err(|e| wrong(sequence, e))?;
+            self.taken_over.set(sequence);
+        }
+        Ok(())
+    }
+
+    /// Forgets what may no longer be true of a relation, or of all of them.
+    pub(crate) fn forget(&self, relation: Oid) {
+        for number in [&self.instant, &self.largest_drift] {
+            // What was not there may be it: SQL that has one was installed.
+            if [Oid::INVALID, number.sequence.get()].contains(&relation)
+                || number.sequence.get() == Oid::INVALID
+            {
+                number.known.set(i64::MIN);
+            }
+        }
+    }
+}
+
+/// The drift that is allowed to this session, as far as it is remembered before it is used.
+#[inline(always)]
+fn usual_ms() -> i64 {
+    settings::max_drift_us().min(USUAL_DRIFT_US) / 1_000
+}
+
+impl Highest {
+    const fn new(name: &'static core::ffi::CStr) -> Self {
+        Self { name, sequence: Cell::new(Oid::INVALID), known: Cell::new(i64::MIN) }
+    }
+
+    /// Has the number be at least that, and returns it; `flush` waits for the disk.
+    ///
+    /// Where there is none, since the extension's SQL is too old, all is allowed.
+    fn raise(&self, at_least: i64, flush: bool) -> Result<Option<i64>, Report> {
+        let Some(sequence) = self.lock() else {
+            self.known.set(i64::MAX);
+            return Ok(None);
+        };
+        let timeline = backend::timeline();
+        let value =
+            highest::raise(sequence, at_least, flush, timeline).map_err(|e| wrong(sequence, e))?;
+        self.known.set(value);
+        Ok(Some(value))
+    }
+
+    /// What the number was at most when WAL ended at `lsn`; what it is, for 0.
+    fn at_most_at(&self, lsn: u64) -> Result<Option<i64>, Report> {
+        let timeline = backend::timeline();
+        self.lock()
+            .map(|sequence| {
+                highest::at_most_at(sequence, lsn, timeline).map_err(|e| wrong(sequence, e))
+            })
+            .transpose()
+    }
+
+    /// Finds and locks the sequence, if there is one.
+    fn lock(&self) -> Option<Oid> {
+        let sequence = catalog::table(self.name);
+        self.sequence.set(sequence);
+        if sequence == Oid::INVALID {
+            return None;
+        }
+        held::lock(sequence);
+        Some(sequence)
+    }
+}
+
+fn wrong(sequence: Oid, unusable: Unusable) -> Report {
+    match unusable {
+        Unusable::Gone => report::horizon_lost(),
+        other => report::unusable(&backend::relation_name(sequence), other),
+    }
+}

@@ -1,0 +1,174 @@
+//! What is dropped is forgotten; what it gave does not come again all the same.
+
+use std::time::{Duration, Instant};
+
+use shardid_tests::{Database, expect_error};
+
+use crate::account::{AHEAD, Account, COARSE, DRIFT, Generator, assert_none_twice, ids_of};
+use crate::ask::{ids, one, run};
+
+/// A database with shard 5, which is some seconds ahead of the clock, and what it gave.
+fn ahead_by(seconds: i32) -> (Database<'static>, Account) {
+    let database = Database::fresh();
+    database.psql(&format!("{COARSE}; {}", SHARD.make()));
+    let mut account = Account::new(format!("{seconds} s ahead"));
+    account.take("before", &mut database.connect(), &SHARD.take(ids_of(seconds)));
+    (database, account)
+}
+
+const SHARD: Generator = Generator::Shard(5);
+
+/// A shard ahead of the clock; drop_shard, DROP and CREATE EXTENSION, create_shard: all its
+/// ids came again.
+#[test]
+fn a_shard_that_is_dropped_is_gone_only_when_the_clock_has_passed_its_last_id() {
+    let (database, account) = ahead_by(4);
+    let mut client = database.connect();
+    let passed = format!("SELECT id_time({}, 'coarse') <= clock_timestamp()", account.highest());
+    assert!(!one::<bool>(&mut client, &passed), "the test would prove nothing");
+    run(&mut client, "SELECT drop_shard(5)");
+    assert!(one::<bool>(&mut client, &passed), "it did not wait");
+    // One that is not ahead is dropped at once.
+    run(&mut client, "SELECT create_shard(6); SELECT next_id(6)");
+    let began = Instant::now();
+    run(&mut client, "SELECT drop_shard(6)");
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+}
+
+/// A wait for the clock may be long, where that was set back.
+#[test]
+fn a_drop_that_waits_for_the_clock_can_be_cancelled_and_leaves_the_shard_open() {
+    let (database, account) = ahead_by(9);
+    let mut client = database.connect();
+    run(&mut client, "SET statement_timeout = '200ms'");
+    let began = Instant::now();
+    expect_error(&mut client, "SELECT drop_shard(5)", "57014");
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    run(&mut client, "SET statement_timeout = 0");
+    let last = account.highest();
+    assert!(ids(&mut client, "SELECT next_id(5)")[0] > last);
+    assert!(ids(&mut database.connect(), "SELECT shard_0005.next_id()")[0] > last);
+}
+
+/// How far ahead of the clock the shards are that are dropped with all that knows of them.
+const DROPPED_AHEAD: i32 = 6;
+
+/// Drops and makes again, and takes ids beyond the old ones.
+#[track_caller]
+fn made_again(drop: &str) -> Account {
+    let (database, mut account) = ahead_by(DROPPED_AHEAD);
+    let mut client = database.connect();
+    for statement in drop.split(';') {
+        run(&mut client, statement);
+    }
+    run(&mut client, &format!("CREATE EXTENSION shardid; {COARSE}; {}", SHARD.make()));
+    run(&mut client, "SET shardid.max_drift = '1d'");
+    account.take("made again, in the session", &mut client, &SHARD.take(ids_of(10)));
+    account.take_unless_ahead("made again, in another", &mut database.connect(), &SHARD.take(4));
+    account
+}
+
+/// 200,000 of 200,000 ids came again.
+#[test]
+fn a_shard_that_was_dropped_with_its_extension_repeats_nothing_when_both_are_made_again() {
+    assert_none_twice([&made_again("SELECT drop_shard(5); DROP EXTENSION shardid")]);
+}
+
+/// 200,000 of 200,000 ids came again. Nobody waits for the clock when a schema is dropped, and
+/// nothing is left that knows: the limit that is stated are the seconds that it was ahead.
+#[test]
+fn a_shard_whose_schema_and_extension_were_dropped_repeats_nothing_once_the_clock_has_passed() {
+    let wait = format!("SELECT pg_sleep({DROPPED_AHEAD})");
+    assert_none_twice(&[
+        made_again(&format!("DROP SCHEMA shard_0005 CASCADE; {wait}; DROP EXTENSION shardid")),
+        made_again(&format!(
+            "DROP EXTENSION shardid CASCADE; DROP SCHEMA shard_0005 CASCADE; {wait}"
+        )),
+    ]);
+}
+
+/// A shard that was lost with its schema began anew where the drift of whoever made it again
+/// ends; somebody else's may have been larger.
+#[test]
+fn a_lost_shard_is_made_again_above_what_a_session_with_a_larger_drift_has_taken() {
+    let mut accounts = Vec::new();
+    for (number, loss) in (5..).zip([
+        "DROP SCHEMA @ CASCADE",
+        "DROP SEQUENCE @.shard_id_seq",
+        "ALTER SEQUENCE @.shard_id_seq RESTART; DROP SCHEMA @ CASCADE",
+    ]) {
+        // Of its own: one that does not know its past begins beyond all of the others.
+        let database = Database::fresh();
+        database.psql(COARSE);
+        let shard = Generator::Shard(number);
+        let mut account = Account::new(loss);
+        let mut far = database.connect();
+        run(&mut far, &format!("{}; SET shardid.max_drift = '{DRIFT}s'", shard.make()));
+        account.take("far ahead", &mut far, &shard.take(ids_of(AHEAD)));
+        let loss = loss.replace('@', &shard.schema());
+        let mut near = database.connect();
+        run(&mut near, "SET shardid.max_wait = 0");
+        run(&mut near, &format!("{loss}; {}", shard.make()));
+        account.take_unless_ahead("made again", &mut near, &shard.take(1));
+        run(&mut near, "SET shardid.max_drift = '1d'");
+        account.take("with a larger drift", &mut near, &shard.take(ids_of(AHEAD)));
+        accounts.push(account);
+    }
+    assert_none_twice(&accounts);
+}
+
+/// An id sequence goes with its table, and the extension keeps its row: a new one of that name
+/// began at the clock, below the old one's ids.
+#[test]
+fn an_id_sequence_that_went_with_its_table_repeats_nothing_when_it_is_made_again() {
+    let mut accounts = Vec::new();
+    let losses = ["DROP TABLE t", "DROP SEQUENCE @", "DROP TABLE t; CREATE TABLE t (id bigint)"];
+    for (number, loss) in (5..).zip(losses) {
+        let database = Database::fresh();
+        database.psql(COARSE);
+        let generator = Generator::Sequence(number);
+        let mut account = Account::new(loss);
+        let mut client = database.connect();
+        run(&mut client, "CREATE TABLE IF NOT EXISTS t (id bigint)");
+        run(
+            &mut client,
+            &format!("{}; ALTER SEQUENCE ids_{number} OWNED BY t.id", generator.make()),
+        );
+        account.take("before", &mut client, &generator.take(ids_of(8)));
+        let loss = loss.replace('@', &generator.name());
+        run(&mut client, &format!("{loss}; {}", generator.make()));
+        account.take_unless_ahead("made again", &mut client, &generator.take(1));
+        run(&mut client, "SET shardid.max_drift = '1d'");
+        account.take_unless_ahead("in another", &mut database.connect(), &generator.take(1));
+        account.take("in the end", &mut client, &generator.take(ids_of(20)));
+        accounts.push(account);
+    }
+    assert_none_twice(&accounts);
+}
+
+/// RESTART while ahead, drop_shard, DROP and CREATE EXTENSION: 20,000 of 20,000 ids came again,
+/// since the sequence said that it stood at its beginning.
+#[test]
+fn a_shard_that_was_restarted_is_dropped_once_the_clock_has_passed_what_it_gave_before() {
+    assert_none_twice([&made_again(
+        "ALTER SEQUENCE shard_0005.shard_id_seq RESTART; SELECT drop_shard(5); DROP EXTENSION shardid",
+    )]);
+}
+
+/// The extension that comes after knew nothing of the sequence that one before it left; when
+/// that was restarted, 9,999 of 10,000 ids came again.
+#[test]
+fn a_sequence_that_an_extension_left_may_be_restarted_when_it_is_taken_up() {
+    let (database, mut account) = ahead_by(DROPPED_AHEAD);
+    let mut client = database.connect();
+    for statement in [
+        "DROP EXTENSION shardid CASCADE",
+        &format!("CREATE EXTENSION shardid; {COARSE}; {}", SHARD.make()),
+        "ALTER SEQUENCE shard_0005.shard_id_seq RESTART",
+    ] {
+        run(&mut client, statement);
+    }
+    run(&mut client, "SET shardid.max_drift = '1d'");
+    account.take("taken up", &mut client, &SHARD.take(ids_of(10)));
+    assert_none_twice([&account]);
+}
