@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use shardid_tests::rand::SeedableRng;
 use shardid_tests::rand::rngs::StdRng;
-use shardid_tests::soak::{Maker, Scenario, Soak, Until, moves};
+use shardid_tests::soak::{Ending, Kind, Maker, Part, Scenario, Soak, Until, moves};
 
 /// Lets crashes, clock steps and promotions come over sessions that take ids
 ///
@@ -16,12 +16,31 @@ use shardid_tests::soak::{Maker, Scenario, Soak, Until, moves};
 /// clock than allowed. Ends with exit code 1 at the first one that does not
 /// keep to that. The seed determines every choice, but not which process runs
 /// at which instant: a run that found something may have to be repeated.
+///
+/// The faults of a seed are numbered, so that a long run can be made in parts: each
+/// part closes with the line to continue it by, and with one for docs/benchmarks.md.
+/// After each fault an id from before it is handed in once more, and must be noticed.
 #[derive(Parser)]
 #[command(name = "soak")]
 struct Arguments {
-    /// How long to go on
-    #[arg(long, default_value_t = 60)]
-    seconds: u64,
+    /// How long to go on; 60 seconds by default
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<u64>,
+    /// How long to go on, in minutes
+    #[arg(long, conflicts_with = "seconds")]
+    minutes: Option<u64>,
+    /// The number of the last fault; without --seconds and --minutes, however long it takes
+    #[arg(long, value_name = "NUMBER")]
+    faults: Option<u64>,
+    /// The number of the first fault
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    from: u64,
+    /// The only kinds of fault, parted by commas; a wrong one prints them all
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    only: Vec<Kind>,
+    /// The only way in which operations on sequences end: top-level, commit, rollback, savepoint
+    #[arg(long, value_name = "HOW")]
+    ending: Option<Ending>,
     /// The seed of all choices; a new one by default
     #[arg(long, env = "SHARDID_SEED")]
     seed: Option<u64>,
@@ -55,7 +74,8 @@ enum Name {
 enum Who {
     Shardid,
     Classic,
-    PutBack,
+    Planted,
+    Forged,
 }
 
 fn main() -> ExitCode {
@@ -65,28 +85,58 @@ fn main() -> ExitCode {
     let soak = Soak {
         seed,
         scenario: match arguments.scenario {
-            Name::Random => Scenario::Random(Duration::from_secs(arguments.seconds)),
+            Name::Random => Scenario::Random(part(&arguments)),
             Name::DoneWhen => Scenario::Crashes { ids_each: arguments.ids_each },
             Name::Moves => return of_moves(seed, arguments.moves),
         },
         maker: match arguments.maker {
             Who::Shardid => Maker::Shardid,
             Who::Classic => Maker::Classic,
-            Who::PutBack => Maker::PutBack,
+            Who::Planted => Maker::Planted,
+            Who::Forged => Maker::Forged,
         },
         talk: true,
     };
     match soak.run() {
         Ok(report) => {
             println!("{report}\nseed {seed}");
+            if let Name::Random = arguments.scenario {
+                say_where_to_go_on(&arguments, seed, report.next_fault);
+                println!("{}", report.line(seed, arguments.from));
+            }
             ExitCode::SUCCESS
         }
         Err(finding) => {
             eprintln!("error: {finding}");
+            let (from, next) = (arguments.from, finding.next_fault);
             eprintln!(
-                "hint: repeat it with --seed {seed}; the server's log is in target/test-logs"
+                "hint: it came with fault {next}; repeat it with --seed {seed} --from {from} \
+                 --faults {next}; the server's log is in target/test-logs"
             );
             ExitCode::FAILURE
+        }
+    }
+}
+
+fn part(arguments: &Arguments) -> Part {
+    let seconds = arguments.seconds.or(arguments.minutes.map(|minutes| minutes * 60));
+    let forever = arguments.faults.map(|_| u64::from(u32::MAX));
+    Part {
+        from: arguments.from,
+        to: arguments.faults.unwrap_or(u64::MAX),
+        limit: Duration::from_secs(seconds.or(forever).unwrap_or(60)),
+        only: arguments.only.clone(),
+        ending: arguments.ending,
+    }
+}
+
+fn say_where_to_go_on(arguments: &Arguments, seed: u64, next: u64) {
+    match arguments.faults {
+        Some(last) if next > last => println!("all {last} faults of seed {seed} are done"),
+        _ => {
+            let faults =
+                arguments.faults.map_or(String::new(), |faults| format!(" --faults {faults}"));
+            println!("go on with --seed {seed}{faults} --from {next}");
         }
     }
 }

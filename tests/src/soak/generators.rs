@@ -19,6 +19,33 @@ pub(super) struct Generator {
     weight: u32,
     /// Whether it is a shard, which can be fenced and has all the functions.
     pub(super) is_shard: bool,
+    /// The name of its layout.
+    layout_name: &'static str,
+    /// Whether operations on its sequence come over it. If so, no stranger takes ids
+    /// from it, and no old library: what those gave out, nobody else can know of.
+    pub(super) altered: bool,
+    /// Whether it is dropped and made again.
+    pub(super) dropped: bool,
+    /// The table that owns its sequence, where it is altered.
+    pub(super) owner: String,
+}
+
+impl Generator {
+    /// Makes a generator anew that was dropped: statements, each of which may fail.
+    pub(super) fn make_again(&self) -> Vec<String> {
+        let Self { shard, layout_name, sequence, owner, .. } = self;
+        vec![
+            format!("SELECT create_shard({shard}, layout => '{layout_name}')"),
+            format!("GRANT USAGE ON SEQUENCE {sequence} TO ann, bob"),
+            format!("CREATE TABLE IF NOT EXISTS {owner} (id bigint)"),
+            format!("ALTER SEQUENCE {sequence} OWNED BY {owner}.id"),
+        ]
+    }
+
+    /// Whether sessions with the old library take ids from it, which knows one layout.
+    pub(super) fn serves_the_old_library(&self) -> bool {
+        self.is_shard && !self.altered && self.layout_name == "instagram"
+    }
 }
 
 /// How its ids are put together, as its table says.
@@ -33,8 +60,7 @@ pub(super) struct Layout {
 #[cfg(test)]
 impl Generator {
     pub(super) fn for_tests(shard: i32, layout: Layout) -> Self {
-        let (name, next, sequence) = (format!("shard {shard}"), String::new(), String::new());
-        Self { name, shard, next, sequence, layout, weight: 1, is_shard: true }
+        Self::plain(&format!("shard {shard}"), shard, "", "", layout)
     }
 }
 
@@ -65,57 +91,91 @@ impl Layout {
     }
 }
 
-/// Shards: number, layout, weight.
-const SHARDS: [(i32, &str, u32); 6] = [
-    (5, "instagram", 10),
-    (6, "instagram", 4),
-    (7, "snowflake", 3),
-    (8, "decimal19", 2),
-    (9, "js53", 1),
+/// Shards: number, layout, weight, what happens to them.
+const SHARDS: [(i32, &str, u32, Fate); 8] = [
+    // A default uses it, so it cannot be dropped.
+    (5, "instagram", 8, Fate::Altered),
+    (6, "instagram", 4, Fate::Strangers),
+    (7, "snowflake", 3, Fate::Dropped),
+    (8, "decimal19", 2, Fate::Dropped),
+    (9, "js53", 1, Fate::Strangers),
     // So few ids that it is mostly at the end of its drift.
-    (10, "small", 1),
+    (10, "small", 1, Fate::Dropped),
+    (11, "instagram", 4, Fate::Dropped),
+    (12, "instagram", 3, Fate::Strangers),
 ];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Strangers take ids with `nextval`.
+    Strangers,
+    /// Its sequence is altered.
+    Altered,
+    /// And dropped.
+    Dropped,
+}
+
+impl Generator {
+    /// One that no operation comes over.
+    fn plain(name: &str, shard: i32, next: &str, sequence: &str, layout: Layout) -> Self {
+        Self {
+            name: name.into(),
+            shard,
+            next: next.into(),
+            sequence: sequence.into(),
+            layout,
+            weight: 1,
+            is_shard: false,
+            layout_name: "",
+            altered: false,
+            dropped: false,
+            owner: String::new(),
+        }
+    }
+}
 
 /// Makes the generators in a database that has the extension.
 pub(super) fn create(client: &mut Client, maker: Maker, only_shard_5: bool) -> Vec<Generator> {
     let sql = include_str!("create.sql");
     client.batch_execute(sql).expect("the generators can be made");
-    if maker == Maker::Classic {
-        let next = "classic.next_id()".into();
-        let layout = layout(client, "instagram");
-        return vec![Generator {
-            name: "the classic function".into(),
-            shard: 5,
-            next,
-            sequence: "classic.table_id_seq".into(),
-            layout: Layout { epoch_us: 1_314_220_021_721_000, ..layout },
-            weight: 1,
-            is_shard: false,
-        }];
+    let instagram = layout(client, "instagram");
+    match maker {
+        Maker::Classic => {
+            let layout = Layout { epoch_us: 1_314_220_021_721_000, ..instagram };
+            let (next, sequence) = ("classic.next_id()", "classic.table_id_seq");
+            return vec![Generator::plain("the classic function", 5, next, sequence, layout)];
+        }
+        Maker::Planted => {
+            let (next, sequence) = ("planted.next_id()", "shard_0005.shard_id_seq");
+            return vec![Generator::plain("the planted function", 5, next, sequence, instagram)];
+        }
+        Maker::Shardid | Maker::Forged => {}
     }
-    let mut generators: Vec<Generator> = SHARDS
-        .iter()
-        .map(|&(shard, layout_name, weight)| Generator {
-            name: format!("shard {shard}"),
-            shard,
-            next: format!("next_id({shard})"),
-            sequence: format!("shard_{shard:04}.shard_id_seq"),
-            layout: layout(client, layout_name),
+    let mut generators = Vec::new();
+    for (shard, layout_name, weight, fate) in SHARDS {
+        let name = format!("shard {shard}");
+        let sequence = format!("shard_{shard:04}.shard_id_seq");
+        let next = format!("next_id({shard})");
+        generators.push(Generator {
             weight,
             is_shard: true,
-        })
-        .collect();
+            layout_name,
+            altered: fate != Fate::Strangers,
+            dropped: fate == Fate::Dropped,
+            owner: format!("shard_{shard:04}.owner"),
+            ..Generator::plain(&name, shard, &next, &sequence, layout(client, layout_name))
+        });
+    }
     if only_shard_5 {
         generators.truncate(1);
     } else {
+        let next = "next_id_from('own_ids')";
         generators.push(Generator {
-            name: "the id sequence own_ids".into(),
-            shard: 5,
-            next: "next_id_from('own_ids')".into(),
-            sequence: "own_ids".into(),
-            layout: layout(client, "instagram"),
             weight: 3,
-            is_shard: false,
+            layout_name: "instagram",
+            altered: true,
+            owner: "owner_of_own_ids".into(),
+            ..Generator::plain("the id sequence own_ids", 5, next, "own_ids", instagram)
         });
     }
     generators

@@ -1,6 +1,7 @@
 //! The ids received from one generator, and the rules they must keep.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use roaring::RoaringTreemap;
 
@@ -11,6 +12,8 @@ pub(super) struct Receipt<'a> {
     pub(super) session: &'a str,
     /// How it asked.
     pub(super) way: &'static str,
+    /// When it had not asked yet.
+    pub(super) since: Instant,
     pub(super) ids: &'a [i64],
     /// The latest instant an id may have, in Unix microseconds; none for ids
     /// that strangers took, who do not look at the clock.
@@ -18,7 +21,7 @@ pub(super) struct Receipt<'a> {
 }
 
 /// All ids received from a generator over its whole life.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Ledger {
     /// By serial number, which has no gaps between ticks: an eighth of a byte
     /// to two bytes an id.
@@ -98,7 +101,7 @@ mod tests {
     }
 
     fn receipt<'a>(ids: &'a [i64], latest_us: Option<i64>) -> Receipt<'a> {
-        Receipt { session: "session 1", way: "one", ids, latest_us }
+        Receipt { session: "session 1", way: "one", since: Instant::now(), ids, latest_us }
     }
 
     #[test]

@@ -5,22 +5,34 @@
 //! The seed determines every choice, but not the instants at which processes
 //! get to run: a run that found something is likely, not certain, to find it
 //! again. Rooms: [`ledger`] holds the ids received and the rules they must keep,
-//! [`world`] the servers and what their clock was, [`session`] takes ids,
-//! [`ways`] are the ways of taking them, [`trouble`] lets things happen, of which
-//! [`takeover`] has those that move the shards elsewhere. [`fn@moves`] is a run of
-//! its own, of the program that moves shards.
+//! [`hours`] what clock they go by, [`proof`] plants repeats that must be noticed;
+//! [`world`] is where it takes place, [`watch`] what was found there; [`session`] takes ids, [`ways`] are the ways of
+//! taking them, [`script`] mixes statements in a transaction. [`fault`] numbers what
+//! happens and [`trouble`] lets it happen: [`surgery`] does an [`operation`] on a
+//! sequence, [`takeover`] moves the shards to another server, [`copies`] to another
+//! database. [`fn@moves`] is a run of its own, of the program that moves shards.
 
+mod copies;
+mod fault;
 mod generators;
+mod hours;
 mod ledger;
 mod moves;
+mod operation;
+mod play;
+mod proof;
+mod queries;
+mod report;
+mod script;
 mod session;
+mod steps;
+mod surgery;
 mod takeover;
 mod trouble;
+mod watch;
 mod ways;
 mod world;
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::thread;
@@ -29,7 +41,10 @@ use std::time::{Duration, Instant};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
+pub use fault::{Kind, kinds};
 pub use moves::{Seen, Until, moves};
+pub use report::{Finding, Report};
+pub use script::Ending;
 use world::World;
 
 /// What a run is to do.
@@ -46,17 +61,44 @@ pub struct Soak {
 }
 
 /// What happens in a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scenario {
-    /// Everything, at random, for a while: shards of several layouts, all ways
-    /// of taking ids.
-    Random(Duration),
+    /// Faults at random, on shards of several layouts, with all ways of taking ids.
+    Random(Part),
     /// Six sessions take so many ids each on one shard, in 20 crashes at random
     /// moments, with clock steps and a promotion in between.
     Crashes {
         /// Ids that each session takes.
         ids_each: u64,
     },
+}
+
+/// Which of the numbered faults of a seed happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The number of the first; 1 is where a seed begins.
+    pub from: u64,
+    /// The number of the last.
+    pub to: u64,
+    /// How long it may take at most: what is left is for another part.
+    pub limit: Duration,
+    /// The only kinds of fault; all where there are none.
+    pub only: Vec<Kind>,
+    /// How operations on sequences end, if not at random.
+    pub ending: Option<Ending>,
+}
+
+impl Part {
+    /// Each kind of fault once.
+    pub fn each_kind() -> Self {
+        let to = kinds().count().try_into().expect("there are not that many");
+        Self { from: 1, to, limit: Duration::from_secs(300), only: Vec::new(), ending: None }
+    }
+
+    /// Whatever happens for a while.
+    pub fn lasting(limit: Duration) -> Self {
+        Self { from: 1, to: u64::MAX, limit, only: Vec::new(), ending: None }
+    }
 }
 
 /// Who makes the ids. All but the first are known to repeat: with them a run
@@ -67,36 +109,10 @@ pub enum Maker {
     Shardid,
     /// Instagram's function, whose counter is not tied to the millisecond.
     Classic,
-    /// The extension, but somebody puts a sequence back while the clock is behind.
-    PutBack,
-}
-
-/// What a run has seen, where it found nothing.
-#[derive(Debug, Clone)]
-pub struct Report {
-    /// Ids received, no two of them the same.
-    pub ids: u64,
-    /// How often a session began.
-    pub sessions: u64,
-    /// How often the clock rule or a fence refused, as it should.
-    pub refused: u64,
-    /// How often each thing happened.
-    pub events: BTreeMap<&'static str, u64>,
-    /// How many ids were received in each way.
-    pub ways: BTreeMap<&'static str, u64>,
-    /// How long it took.
-    pub elapsed: Duration,
-}
-
-/// What a run has found.
-#[derive(Debug, Clone)]
-pub struct Finding {
-    /// The rule that was broken, and by what.
-    pub what: String,
-    /// The last things that happened before.
-    pub events: Vec<String>,
-    /// How many ids had been received.
-    pub ids: u64,
+    /// A function that now and then returns the session's last id once more.
+    Planted,
+    /// The extension; but after the first fault a session hands in an id from before it.
+    Forged,
 }
 
 impl Soak {
@@ -140,65 +156,16 @@ impl Soak {
         world.report(start.elapsed())
     }
 
+    #[cfg(test)]
+    fn for_tests(seed: u64) -> Self {
+        let scenario = Scenario::Random(Part::each_kind());
+        Self { seed, scenario, maker: Maker::Shardid, talk: false }
+    }
+
     /// A generator of choices, determined by the seed and a name.
     fn rng(&self, name: &str) -> StdRng {
         let mut hasher = DefaultHasher::new();
         (self.seed, name).hash(&mut hasher);
         StdRng::seed_from_u64(hasher.finish())
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{} ids to {} sessions in {:.1} s: none came twice, all rose within their session",
-            grouped(self.ids),
-            grouped(self.sessions),
-            self.elapsed.as_secs_f64()
-        )?;
-        let list = |counts: &BTreeMap<&'static str, u64>| {
-            let parts: Vec<String> =
-                counts.iter().map(|(name, count)| format!("{name} {}", grouped(*count))).collect();
-            parts.join(", ")
-        };
-        writeln!(f, "happened: {}", list(&self.events))?;
-        writeln!(f, "ids by way: {}", list(&self.ways))?;
-        write!(f, "refused by the clock rule or a fence: {}", grouped(self.refused))
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}\n\nafter {} ids, and what happened last:", self.what, grouped(self.ids))?;
-        for event in &self.events {
-            writeln!(f, "{event}")?;
-        }
-        Ok(())
-    }
-}
-
-/// 1,234,567.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::grouped;
-
-    #[test]
-    fn numbers_are_grouped_by_three_digits() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(123), "123");
-        assert_eq!(grouped(1_234_567), "1,234,567");
     }
 }

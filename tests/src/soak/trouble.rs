@@ -9,45 +9,46 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
+use super::fault::{Faults, Kind};
+use super::proof::Plant;
+use super::script::Ending;
 use super::world::{Fence, World};
-use super::{Maker, Scenario};
+use super::{Maker, Part, Scenario};
 use crate::{Server, wait_until};
 
 /// How long nothing may come before the run is given up.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
+const DAY: Duration = Duration::from_secs(86_400);
+
 /// Fewer ids than this are not worth a look: shards that are seldom used still
 /// have some where the busy ones are refused.
 const FEW: u64 = 1_000;
 
+/// How long sessions go on after the last fault, so that what it broke is seen.
+const AFTERGLOW: Duration = Duration::from_millis(1500);
+
 /// Something that happens.
 type Event = fn(&mut Trouble);
 
-/// What may happen, and how often compared to the rest.
-const EVENTS: [(Event, u32); 11] = [
-    (Trouble::crash, 6),
-    (Trouble::kill_backend, 3),
-    (Trouble::restart, 2),
-    (Trouble::step_clock, 10),
-    (Trouble::set_forward, 3),
-    (Trouble::checkpoint, 5),
-    (Trouble::standby, 3),
-    (Trouble::dump_and_restore, 1),
-    (Trouble::change_settings, 2),
-    (Trouble::fence, 3),
-    (Trouble::pause, 3),
-];
-
+/// One who lets things happen.
 pub(super) struct Trouble {
     pub(super) world: Arc<World>,
+    /// The choices of the fault that happens now.
     pub(super) rng: StdRng,
     /// Follows the server, to take over from it.
     pub(super) standby: Option<Server>,
     pub(super) databases: u32,
+    /// The generator that the fault came over, if it was one.
+    pub(super) touched: Option<usize>,
+    /// How all operations end, if not at random.
+    pub(super) ending: Option<Ending>,
     /// How many ids there were when it was last looked, and when that was.
     progress: (u64, Instant),
     /// Since when hardly an id has come and nothing was done about it.
     stuck_since: Instant,
+    /// How often something was done about it and did not help.
+    stuck_times: i32,
 }
 
 /// Lets things happen until the run is over.
@@ -57,35 +58,97 @@ pub(super) fn run(world: &Arc<World>) {
         rng: world.soak.rng("trouble"),
         standby: None,
         databases: 1,
+        touched: None,
+        ending: None,
         progress: (0, Instant::now()),
         stuck_since: Instant::now(),
+        stuck_times: 0,
     };
-    match world.soak.scenario {
-        Scenario::Random(limit) => trouble.at_random(limit),
-        Scenario::Crashes { ids_each } => trouble.crashes(ids_each * 6),
+    match &world.soak.scenario {
+        Scenario::Random(part) => trouble.part(part),
+        Scenario::Crashes { ids_each } => trouble.crashes(*ids_each * 6),
     }
 }
 
 impl Trouble {
-    fn at_random(&mut self, limit: Duration) {
-        let end = Instant::now() + limit;
-        let weights: u32 = EVENTS.iter().map(|(_, weight)| weight).sum();
-        while Instant::now() < end && !self.world.is_stopped() {
-            let wait = Duration::from_millis(self.rng.random_range(50..1000));
+    /// The numbered faults of a part, one after another.
+    fn part(&mut self, part: &Part) {
+        let world = Arc::clone(&self.world);
+        let maker = world.soak.maker;
+        let faults = Faults::new(&world.soak, |kind| {
+            (part.only.is_empty() || part.only.contains(&kind))
+                && (matches!(maker, Maker::Shardid | Maker::Forged) || kind.is_plain())
+                && !(world.has_old_library && kind.breaks_the_old_library())
+        });
+        world.next_fault_is(part.from);
+        self.ending = part.ending;
+        let end = Instant::now() + part.limit;
+        for number in part.from..=part.to {
+            let kind;
+            (kind, self.rng) = faults.number(&world.soak, number);
+            let wait = Duration::from_millis(self.rng.random_range(50..700));
             sleep(wait.min(end.saturating_duration_since(Instant::now())));
-            let mut left = self.rng.random_range(0..weights);
-            for (event, weight) in EVENTS {
-                if left < weight {
-                    event(self);
-                    break;
-                }
-                left -= weight;
+            if Instant::now() >= end || world.is_stopped() {
+                break;
             }
-            if self.world.soak.maker == Maker::PutBack {
-                self.put_back();
+            let before = world.highest();
+            self.touched = None;
+            self.happen(kind);
+            if !world.is_stopped() {
+                world.count_fault(kind);
+                world.next_fault_is(number + 1);
+                self.plant(kind, &before);
             }
             self.look_for_progress();
             self.mend_the_clock();
+        }
+        self.shine_after();
+    }
+
+    fn happen(&mut self, kind: Kind) {
+        match kind {
+            Kind::Crash => self.crash(),
+            Kind::KilledSession => self.kill_backend(),
+            Kind::Restart => self.restart(),
+            Kind::ClockStep => self.step_clock(),
+            Kind::SetvalForward => self.set_forward(),
+            Kind::Checkpoint => self.checkpoint(),
+            Kind::Standby => self.follow(),
+            Kind::Promotion => self.promote(),
+            Kind::LostTail => self.lose_the_tail(),
+            Kind::PointInTime => self.restore_to_a_point(),
+            Kind::Dump => self.dump_and_restore(),
+            Kind::CopyMoved => self.move_to_a_copy(),
+            Kind::CopyBeside => self.use_a_copy(),
+            Kind::Settings => self.change_settings(),
+            Kind::Fence => self.fence(),
+            Kind::Pause => self.pause(),
+            Kind::Drift => self.drift(),
+            Kind::ReadOnly => self.read_only(),
+            Kind::Parallel => self.parallel(),
+            Kind::Operation(operation) => self.operation(operation),
+            Kind::Mixed => self.mixed(),
+        }
+    }
+
+    /// Has an id from before the fault be handed in once more after it.
+    fn plant(&mut self, kind: Kind, before: &[i64]) {
+        let used: Vec<usize> = (0..before.len()).filter(|which| before[*which] > 0).collect();
+        let which = self.touched.or_else(|| used.choose(&mut self.rng).copied());
+        if let Some(which) = which.filter(|which| used.contains(which)) {
+            self.world.plant(Plant { kind, which, id: before[which], from: Instant::now() });
+        }
+    }
+
+    /// Lets sessions take ids for a while, at a clock that allows it.
+    fn shine_after(&mut self) {
+        self.world.announce(None, Some(DAY));
+        if self.world.server().is_running() {
+            self.world.server().set_conf("shardid.max_drift = '1d'");
+        }
+        let end = Instant::now() + AFTERGLOW;
+        while Instant::now() < end && !self.world.is_stopped() {
+            self.wait_a_moment();
         }
     }
 
@@ -99,7 +162,7 @@ impl Trouble {
                 due.push((self.rng.random_range(0..ids * 9 / 10), Self::step_clock));
             }
         }
-        due.push((ids / 5, Self::standby));
+        due.push((ids / 5, Self::follow));
         due.push((ids / 2, Self::promote_surely));
         due.sort_by_key(|(at, _)| *at);
         for (at, event) in due {
@@ -129,15 +192,21 @@ impl Trouble {
         if ids > self.progress.0 + FEW {
             self.progress = (ids, Instant::now());
             self.stuck_since = Instant::now();
+            self.stuck_times = 0;
         } else if self.progress.1.elapsed() > PATIENCE {
             self.world.fail(&format!("hardly an id has come for {PATIENCE:?}"));
         }
     }
 
     /// Sets the clock right where it is so far behind that most are refused.
+    ///
+    /// Generators may stand further ahead than any id that was seen: each time it did not
+    /// help the step is twice as long.
     fn mend_the_clock(&mut self) {
         if self.stuck_since.elapsed() > Duration::from_millis(1500) {
-            self.catch_up();
+            let further = f64::from(2_i32.pow(self.stuck_times.clamp(0, 14).cast_unsigned()) - 1);
+            self.catch_up_by(10.0 * further);
+            self.stuck_times += 1;
             self.stuck_since = Instant::now();
         }
     }
@@ -148,7 +217,7 @@ impl Trouble {
     }
 
     /// `kill -9` of everything; the clock may be another one afterwards.
-    fn crash(&mut self) {
+    pub(super) fn crash(&mut self) {
         let server = self.world.server();
         let before = match self.rng.random_range(0..10) {
             // What was logged before a checkpoint is not read again after the crash.
@@ -177,7 +246,7 @@ impl Trouble {
     }
 
     /// `kill -9` of one session, on which the server throws out all others.
-    fn kill_backend(&mut self) {
+    pub(super) fn kill_backend(&mut self) {
         let server = self.world.server();
         let sessions = server.psql(
             "postgres",
@@ -209,45 +278,13 @@ impl Trouble {
         self.world.tell("checkpoint", "");
     }
 
-    /// A step of the clock, back or forth, by seconds to an hour.
-    fn step_clock(&mut self) {
-        if self.world.lead() > 9.0 && self.rng.random_bool(0.5) {
-            self.catch_up();
-            return;
-        }
-        let by = match self.rng.random_range(0..100) {
-            0..45 => self.rng.random_range(-9.0..0.0),
-            45..65 => self.rng.random_range(-3600.0..-9.0),
-            65..90 => self.rng.random_range(0.0..30.0),
-            _ => self.rng.random_range(30.0..3600.0),
-        };
-        self.world.set_clock(self.world.offset() + by);
-        self.world.tell("clock step", &format!("{by:+.1} s"));
-    }
-
-    /// Sets the clock right, as seen from the ids: they are a little ahead. A
-    /// crash may have left the shards at leases that nobody has seen ids of.
-    fn catch_up(&mut self) {
-        let by = self.world.lead().max(0.0) + self.rng.random_range(-5.0..8.0);
-        self.world.set_clock(self.world.offset() + by);
-        self.world.tell("clock step", &format!("{by:+.1} s, to where the ids are"));
-    }
-
-    /// How far behind a clock is that nobody has looked after, in seconds:
-    /// mostly so little that ids go on at once.
-    pub(super) fn behind(&mut self) -> f64 {
-        if self.rng.random_bool(0.8) {
-            self.rng.random_range(-3.0..9.0)
-        } else {
-            self.rng.random_range(9.0..3600.0)
-        }
-    }
-
     /// A stranger's `setval`, some seconds ahead: more than can go by between
     /// the look at the sequence and the call.
     fn set_forward(&mut self) {
-        let generators = &self.world.generators;
-        let generator = generators.choose(&mut self.rng).expect("there is one");
+        let generators: Vec<_> = self.world.generators.iter().filter(|g| !g.altered).collect();
+        let Some(generator) = generators.choose(&mut self.rng) else {
+            return;
+        };
         let ticks = self.rng.random_range(5_000_000..9_000_000) / generator.layout.tick_us;
         let by = ticks.max(1) * generator.layout.per_tick();
         let sequence = &generator.sequence;
@@ -261,25 +298,13 @@ impl Trouble {
         self.world.tell("setval forward", &generator.name);
     }
 
-    /// What must never happen, and makes ids repeat: a sequence is put back
-    /// while the clock is behind.
-    fn put_back(&mut self) {
-        let (server, database) = (self.world.server(), self.world.database());
-        let sequence = &self.world.generators[0].sequence;
-        let before = server.psql(&database, &format!("SELECT last_value FROM {sequence}"));
-        sleep(Duration::from_millis(300));
-        self.world.set_clock(self.world.offset() - 5.0);
-        server.psql(&database, &format!("SELECT setval('{sequence}', {before})"));
-        self.world.tell("setval back", "");
-    }
-
     /// Another lease, and another limit of the drift.
     fn change_settings(&mut self) {
         let lease = *[1, 20, 200, 1_000, 5_000].choose(&mut self.rng).expect("it has five");
         // With a day of drift, a clock that is far behind still gives ids.
         let drift = *[10, 60, 86_400].choose(&mut self.rng).expect("it has three");
         let server = self.world.server();
-        self.world.announce(None, Some(Duration::from_secs(86_400)));
+        self.world.announce(None, Some(DAY));
         server.set_conf(&format!("shardid.lease = '{lease}ms'"));
         server.set_conf(&format!("shardid.max_drift = '{drift}s'"));
         self.world.announce(None, Some(Duration::from_secs(drift)));

@@ -7,9 +7,10 @@ use postgres::Error;
 use postgres::fallible_iterator::FallibleIterator;
 use rand::Rng;
 
-use super::Maker;
-use super::session::Session;
+use super::fault::by_weight;
+use super::session::{Session, Sort};
 use super::world::World;
+use super::{Maker, play, script};
 
 /// A way, and how often it is gone.
 const WAYS: [(Way, u32); 10] = [
@@ -17,13 +18,17 @@ const WAYS: [(Way, u32); 10] = [
     (Way::Bulk, 8),
     (Way::Many, 5),
     (Way::PageOnEveryCall, 3),
-    (Way::Savepoints, 6),
+    (Way::Mixed, 8),
     (Way::TwoRoles, 3),
     (Way::Default, 3),
     (Way::HereOrSchema, 3),
     (Way::Copy, 3),
     (Way::Stranger, 1),
 ];
+
+/// The ways that can be gone in the middle of a transaction.
+const WITHIN: [(Way, u32); 5] =
+    [(Way::Single, 2), (Way::Bulk, 4), (Way::Many, 3), (Way::PageOnEveryCall, 1), (Way::Copy, 1)];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
@@ -34,8 +39,8 @@ enum Way {
     /// `next_ids`.
     Many,
     PageOnEveryCall,
-    /// In a transaction with savepoints that are rolled back or not.
-    Savepoints,
+    /// In a transaction with savepoints that are rolled back or not, in several ways.
+    Mixed,
     /// Two roles in one transaction.
     TwoRoles,
     /// By the default of a column.
@@ -46,20 +51,43 @@ enum Way {
     Copy,
     /// `nextval` by somebody who does not know what the sequence is.
     Stranger,
+    /// By the library of version 0.1.0.
+    Old,
 }
 
 /// Whether ids of this way rise in a session and keep to `shardid.max_drift`.
 pub(super) fn obeys_the_clock(world: &World, way: &str) -> bool {
-    way != "nextval" && world.soak.maker != Maker::Classic
+    !["nextval", "old library", "parallel"].contains(&way) && !has_no_choice(world)
+}
+
+/// Whether the generator is a function that knows but one way.
+fn has_no_choice(world: &World) -> bool {
+    matches!(world.soak.maker, Maker::Classic | Maker::Planted)
 }
 
 /// Takes some ids from a generator, in a way of its own choice.
 pub(super) fn take(session: &mut Session<'_>, which: usize) -> Result<(), Error> {
+    let way = match session.sort {
+        Sort::Old => Way::Old,
+        _ => *by_weight(&WAYS, &mut session.rng),
+    };
+    go(session, which, way)
+}
+
+/// Takes some ids in the middle of a transaction.
+pub(super) fn take_within(session: &mut Session<'_>, which: usize) -> Result<(), Error> {
+    let way = *by_weight(&WITHIN, &mut session.rng);
+    go(session, which, way)
+}
+
+fn go(session: &mut Session<'_>, which: usize, mut way: Way) -> Result<(), Error> {
     let generator = &session.world.generators[which];
     let (next, shard) = (generator.next.clone(), generator.shard);
-    let mut way = choose(session);
     let of_shards_only = matches!(way, Way::Many | Way::Default | Way::HereOrSchema);
-    if session.world.soak.maker == Maker::Classic || !generator.is_shard && of_shards_only {
+    if has_no_choice(session.world)
+        || !generator.is_shard && of_shards_only
+        || generator.altered && way == Way::Stranger
+    {
         way = Way::Bulk;
     }
     // Not more than a second's worth, and mostly few.
@@ -87,7 +115,10 @@ pub(super) fn take(session: &mut Session<'_>, which: usize) -> Result<(), Error>
             let taken = rows(session, which, "small blocks", since, &series);
             taken.and_then(|()| session.client.batch_execute("RESET shardid.block"))
         }
-        Way::Savepoints => savepoints(session, which, since, &next, count),
+        Way::Mixed => {
+            let script = script::at_random(&mut session.rng, &[], None);
+            play::play(session, which, &script, 0)
+        }
         Way::TwoRoles => two_roles(session, which, since, &next, count),
         Way::Default if shard == 5 => {
             let sql = format!(
@@ -108,23 +139,16 @@ pub(super) fn take(session: &mut Session<'_>, which: usize) -> Result<(), Error>
         }
         Way::Copy => copy(session, which, since, &series),
         Way::Stranger => stranger(session, which, since),
-    }
-}
-
-fn choose(session: &mut Session<'_>) -> Way {
-    let mut left = session.rng.random_range(0..WAYS.iter().map(|(_, weight)| weight).sum());
-    for (way, weight) in WAYS {
-        if left < weight {
-            return way;
+        Way::Old => {
+            let sql = format!("SELECT old_next_ids({shard}, {count})");
+            rows(session, which, "old library", since, &sql)
         }
-        left -= weight;
     }
-    Way::Bulk
 }
 
 /// Receives the rows of a query as they come: what has come counts, also where
 /// the rest never does.
-fn rows(
+pub(super) fn rows(
     session: &mut Session<'_>,
     which: usize,
     way: &'static str,
@@ -151,27 +175,6 @@ fn rows(
     result
 }
 
-fn savepoints(
-    session: &mut Session<'_>,
-    which: usize,
-    since: Instant,
-    next: &str,
-    count: i64,
-) -> Result<(), Error> {
-    session.client.batch_execute("BEGIN")?;
-    let steps = session.rng.random_range(1..6);
-    let sql = format!("SELECT {next} FROM generate_series(1, {})", count / steps + 1);
-    for _ in 0..steps {
-        session.client.batch_execute("SAVEPOINT step")?;
-        rows(session, which, "savepoints", since, &sql)?;
-        let end = if session.rng.random() { "ROLLBACK TO step" } else { "RELEASE step" };
-        session.client.batch_execute(end)?;
-        rows(session, which, "savepoints", since, &format!("SELECT {next}"))?;
-    }
-    let end = if session.rng.random() { "COMMIT" } else { "ROLLBACK" };
-    session.client.batch_execute(end)
-}
-
 fn two_roles(
     session: &mut Session<'_>,
     which: usize,
@@ -190,18 +193,25 @@ fn two_roles(
 
 fn copy(session: &mut Session<'_>, which: usize, since: Instant, sql: &str) -> Result<(), Error> {
     let mut ids = Vec::new();
-    {
+    let cut_off = {
         let mut lines = session.client.copy_out(&format!("COPY ({sql}) TO STDOUT"))?;
         let mut line = String::new();
-        // A line without an end was cut off, and nobody knows what it was to be.
-        while lines.read_line(&mut line).is_ok_and(|_| line.ends_with('\n')) {
-            ids.push(line.trim_end().parse().expect("COPY writes a number in each line"));
+        loop {
             line.clear();
+            match lines.read_line(&mut line) {
+                // A line without an end was cut off, and nobody knows what it was to be.
+                Ok(_) if !line.ends_with('\n') => break None,
+                Ok(_) => ids.push(line.trim_end().parse().expect("COPY writes numbers")),
+                Err(error) => break error.into_inner(),
+            }
         }
-    }
+    };
     session.receive(which, "copy", since, &ids);
-    // Where the copy was cut off, this says why.
-    session.client.batch_execute("")
+    match cut_off.map(|error| error.downcast::<Error>()) {
+        Some(Ok(error)) => Err(*error),
+        // Where the connection was cut off, this says why.
+        _ => session.client.batch_execute(""),
+    }
 }
 
 /// Takes ids as a program would that was told that this is a sequence.

@@ -1,21 +1,23 @@
-//! Where a run takes place: the servers, what their clock was, what was found.
+//! Where does a run take place: on which server, in which database, at what clock, and
+//! who must be refused there at the moment?
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use postgres::{Client, Error};
 
 use super::generators::{self, Generator};
-use super::ledger::{Ledger, Receipt};
-use super::{Finding, Maker, Report, Scenario, Soak, grouped};
+use super::hours::{GRACE, Hours, machine_us};
+use super::ledger::Ledger;
+use super::proof::Proof;
+use super::{Scenario, Soak};
 use crate::{Clock, Server};
 
 /// Settings of the servers: little is written or flushed unless somebody waits
 /// for it, so that what is not safe is lost in a crash.
-const SETTINGS: [&str; 7] = [
+const SETTINGS: [&str; 8] = [
     "wal_writer_delay = '10s'",
     "autovacuum = off",
     "checkpoint_timeout = '1d'",
@@ -23,38 +25,48 @@ const SETTINGS: [&str; 7] = [
     "log_min_messages = log",
     "max_connections = 60",
     "synchronous_commit = on",
+    "lock_timeout = '10s'",
 ];
 
 /// `shardid.max_drift` as the extension has it by itself.
 const MAX_DRIFT: Duration = Duration::from_secs(10);
 
-/// For how long after a change something may still go by what was before it.
-const GRACE: Duration = Duration::from_secs(3);
+/// Names a library with the page code of version 0.1.0: some sessions then take ids by
+/// its function `old_next_ids(shard int, count int) RETURNS SETOF bigint`.
+const OLD_LIBRARY: &str = "SHARDID_OLD_LIBRARY";
 
 /// Everything that the threads of a run share.
 pub(super) struct World {
     pub(super) soak: Soak,
     pub(super) generators: Vec<Generator>,
-    ledgers: Vec<Mutex<Ledger>>,
+    pub(super) ledgers: Vec<Mutex<Ledger>>,
     place: RwLock<Place>,
     /// Closed while nobody may take ids.
     gate: RwLock<()>,
-    /// What clock and drift were in force, from when on.
-    moments: Mutex<Vec<Moment>>,
+    hours: Mutex<Hours>,
+    pub(super) proof: Mutex<Proof>,
     fence: Mutex<Fence>,
+    /// The generators that operations come over.
+    operated: Mutex<Vec<Operated>>,
+    /// Whether some sessions have the old library.
+    pub(super) has_old_library: bool,
     /// Whether sessions take ids now and then only.
     pub(super) calm: AtomicBool,
-    stopped: AtomicBool,
-    finding: Mutex<Option<String>>,
-    told: Mutex<Vec<String>>,
-    events: Mutex<BTreeMap<&'static str, u64>>,
-    ways: Mutex<BTreeMap<&'static str, u64>>,
-    ids: AtomicU64,
+    pub(super) stopped: AtomicBool,
+    pub(super) finding: Mutex<Option<String>>,
+    pub(super) told: Mutex<Vec<String>>,
+    pub(super) events: Mutex<BTreeMap<&'static str, u64>>,
+    /// The numbered faults that there were.
+    pub(super) faults: Mutex<BTreeMap<&'static str, u64>>,
+    /// The number of the next.
+    pub(super) next_fault: AtomicU64,
+    pub(super) ways: Mutex<BTreeMap<&'static str, u64>>,
+    pub(super) ids: AtomicU64,
     pub(super) sessions: AtomicU64,
     pub(super) refused: AtomicU64,
     /// Sessions that have all the ids they wanted.
     pub(super) content: AtomicU64,
-    start: Instant,
+    pub(super) start: Instant,
 }
 
 /// Where the generators are at the moment.
@@ -64,12 +76,10 @@ struct Place {
     database: String,
 }
 
-#[derive(Clone, Copy)]
-struct Moment {
-    from: Instant,
-    /// The server's clock against the machine's, in seconds.
-    offset: f64,
-    max_drift: Duration,
+/// A generator that an operation comes over, or came over a moment ago.
+struct Operated {
+    which: usize,
+    over: Option<Instant>,
 }
 
 /// The fence of the shard that was fenced last.
@@ -82,13 +92,12 @@ pub(super) enum Fence {
 }
 
 /// A lock, also where a thread that held it has panicked: the run ends anyway.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn machine_us() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("we are past 1970");
-    i64::try_from(since.as_micros()).expect("and before the year 294247")
+pub(super) fn only_crashes(soak: &Soak) -> bool {
+    matches!(soak.scenario, Scenario::Crashes { .. })
 }
 
 impl World {
@@ -99,7 +108,7 @@ impl World {
         for line in SETTINGS {
             builder = builder.conf(line);
         }
-        let only_shard_5 = matches!(soak.scenario, Scenario::Crashes { .. });
+        let only_shard_5 = only_crashes(soak);
         let mut max_drift = MAX_DRIFT;
         if only_shard_5 {
             // With more drift than the clock is ever behind, ids always go on.
@@ -111,20 +120,29 @@ impl World {
         server.psql("soak_1", "CREATE EXTENSION shardid");
         let mut client = server.connect("soak_1");
         let generators = generators::create(&mut client, soak.maker, only_shard_5);
-        let now = Moment { from: Instant::now(), offset: 0.0, max_drift };
+        let old_library = std::env::var(OLD_LIBRARY).ok().filter(|_| !only_shard_5);
+        if let Some(library) = &old_library {
+            let sql = include_str!("old.sql").replace("LIBRARY", &library.replace('\'', "''"));
+            client.batch_execute(&sql).expect("the old library can be loaded");
+        }
         Self {
             soak: soak.clone(),
             ledgers: generators.iter().map(|_| Mutex::default()).collect(),
             generators,
             place: RwLock::new(Place { server: Arc::new(server), database: "soak_1".into() }),
             gate: RwLock::new(()),
-            moments: Mutex::new(vec![now]),
+            hours: Mutex::new(Hours::new(max_drift)),
+            proof: Mutex::default(),
             fence: Mutex::new(Fence::Never),
+            operated: Mutex::default(),
+            has_old_library: old_library.is_some(),
             calm: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             finding: Mutex::default(),
             told: Mutex::default(),
             events: Mutex::default(),
+            faults: Mutex::default(),
+            next_fault: AtomicU64::new(1),
             ways: Mutex::default(),
             ids: AtomicU64::new(0),
             sessions: AtomicU64::new(0),
@@ -168,22 +186,23 @@ impl World {
 
     /// The clock of the server against the machine's, in seconds.
     pub(super) fn offset(&self) -> f64 {
-        lock(&self.moments).last().expect("it begins with one").offset
+        lock(&self.hours).offset()
     }
 
     /// Says that from now on the server has another clock or drift. Called
     /// before it comes into force.
     pub(super) fn announce(&self, offset: Option<f64>, max_drift: Option<Duration>) {
-        let mut moments = lock(&self.moments);
-        let last = *moments.last().expect("it begins with one");
-        moments.push(Moment {
-            from: Instant::now(),
-            offset: offset.unwrap_or(last.offset),
-            max_drift: max_drift.unwrap_or(last.max_drift),
-        });
-        if moments.len() > 200 {
-            moments.drain(..100);
-        }
+        lock(&self.hours).announce(offset, max_drift);
+    }
+
+    /// Says that a session will have another drift than the server.
+    pub(super) fn allow(&self, drift: Duration) {
+        lock(&self.hours).allow(drift);
+    }
+
+    /// Says that a generator will not know its past.
+    pub(super) fn forget(&self) {
+        lock(&self.hours).forget();
     }
 
     /// Sets the clock of the server.
@@ -192,26 +211,47 @@ impl World {
         self.server().set_clock(offset);
     }
 
-    /// The latest instant that an id may have that was taken since `since`.
-    pub(super) fn latest_us(&self, since: Instant) -> i64 {
-        let moments = lock(&self.moments);
-        let from =
-            moments.iter().rposition(|moment| moment.from + GRACE <= since).unwrap_or_default();
-        let allowed = moments[from..]
-            .iter()
-            .map(|moment| moment.offset + moment.max_drift.as_secs_f64())
-            .fold(f64::MIN, f64::max);
-        machine_us() + (allowed * 1e6) as i64
+    /// The latest instant that an id may have that was taken since `since`, by a session
+    /// whose own drift is as given.
+    pub(super) fn latest_us(&self, since: Instant, own_drift: Duration) -> i64 {
+        lock(&self.hours).latest_us(since, own_drift)
+    }
+
+    /// The highest id received from each generator.
+    pub(super) fn highest(&self) -> Vec<i64> {
+        self.ledgers.iter().map(|ledger| lock(ledger).highest).collect()
+    }
+
+    /// How far the latest id of a generator is ahead of the clock, in seconds.
+    pub(super) fn lead_of(&self, which: usize) -> f64 {
+        let latest_us = self.generators[which].layout.time_us(lock(&self.ledgers[which]).highest);
+        (latest_us - machine_us()) as f64 / 1e6 - self.offset()
     }
 
     /// How far the latest id of all is ahead of the clock, in seconds.
     pub(super) fn lead(&self) -> f64 {
-        let times = self
-            .generators
-            .iter()
-            .zip(&self.ledgers)
-            .map(|(generator, ledger)| generator.layout.time_us(lock(ledger).highest));
-        (times.max().unwrap_or(0) - machine_us()) as f64 / 1e6 - self.offset()
+        (0..self.generators.len()).map(|which| self.lead_of(which)).fold(f64::MIN, f64::max)
+    }
+
+    /// Says that an operation comes over a generator, until [`World::end_operation`].
+    pub(super) fn begin_operation(&self, which: usize) {
+        self.forget();
+        let mut operated = lock(&self.operated);
+        operated.retain(|other| other.over.is_none_or(|over| over.elapsed() < GRACE));
+        operated.push(Operated { which, over: None });
+    }
+
+    pub(super) fn end_operation(&self, which: usize) {
+        for operated in lock(&self.operated).iter_mut().filter(|other| other.which == which) {
+            operated.over.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// Whether a session may be refused because of an operation on a generator.
+    pub(super) fn is_operated(&self, which: usize) -> bool {
+        lock(&self.operated).iter().any(|operated| {
+            operated.which == which && operated.over.is_none_or(|over| over.elapsed() < GRACE)
+        })
     }
 
     /// Notes what the fence is now.
@@ -231,108 +271,5 @@ impl World {
     /// Whether a shard gives no ids to whoever began since then.
     pub(super) fn is_fenced_since(&self, shard: i32, since: Instant) -> bool {
         matches!(*lock(&self.fence), Fence::Closed { shard: closed, from } if closed == shard && from < since)
-    }
-
-    /// Enters what a session has received; ends the run where that breaks a rule.
-    pub(super) fn enter(&self, which: usize, receipt: &Receipt) {
-        if receipt.ids.is_empty() {
-            return;
-        }
-        let entered = lock(&self.ledgers[which]).enter(&self.generators[which], receipt);
-        let count = receipt.ids.len() as u64;
-        self.ids.fetch_add(count, Ordering::Relaxed);
-        *lock(&self.ways).entry(receipt.way).or_default() += count;
-        if let Err(what) = entered {
-            self.fail(&what);
-        }
-    }
-
-    /// How many ids have been received.
-    pub(super) fn ids(&self) -> u64 {
-        self.ids.load(Ordering::Relaxed)
-    }
-
-    /// Ends the run with what was found, unless something was found before.
-    pub(super) fn fail(&self, what: &str) {
-        lock(&self.finding).get_or_insert_with(|| what.to_owned());
-        self.stop();
-    }
-
-    pub(super) fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
-    }
-
-    /// Tells what has happened.
-    pub(super) fn tell(&self, name: &'static str, what: &str) {
-        *lock(&self.events).entry(name).or_default() += 1;
-        let line = format!(
-            "{:7.1} s {:>13} ids  {name}{}{what}",
-            self.start.elapsed().as_secs_f64(),
-            grouped(self.ids()),
-            if what.is_empty() { "" } else { ": " }
-        );
-        if self.soak.talk {
-            eprintln!("{line}");
-        }
-        let mut told = lock(&self.told);
-        told.push(line);
-        if told.len() > 400 {
-            told.drain(..200);
-        }
-    }
-
-    /// Checks what must hold when all is quiet: no sequence is behind its ids.
-    pub(super) fn check_the_end(&self) {
-        if lock(&self.finding).is_some() || self.soak.maker != Maker::Shardid {
-            return;
-        }
-        let mut client = match self.try_connect() {
-            Ok(client) => client,
-            Err(error) => return self.fail(&format!("the server is gone at the end: {error:?}")),
-        };
-        for (generator, ledger) in self.generators.iter().zip(&self.ledgers) {
-            let sql = format!("SELECT last_value FROM {}", generator.sequence);
-            let last: i64 = client.query_one(&sql, &[]).expect("the sequence is there").get(0);
-            let highest = lock(ledger).highest;
-            if last < highest {
-                self.fail(&format!(
-                    "{} stands at {last}, below {highest}, which it gave",
-                    generator.name
-                ));
-            }
-        }
-        if self.ids() == 0 {
-            self.fail("nobody has received an id, so nothing was tested");
-        }
-    }
-
-    /// What was seen or found.
-    pub(super) fn report(&self, elapsed: Duration) -> Result<Report, Finding> {
-        if let Some(what) = lock(&self.finding).take() {
-            self.keep_log();
-            let told = lock(&self.told);
-            let events = told[told.len().saturating_sub(20)..].to_vec();
-            return Err(Finding { what, events, ids: self.ids() });
-        }
-        Ok(Report {
-            ids: self.ledgers.iter().map(|ledger| lock(ledger).count()).sum(),
-            sessions: self.sessions.load(Ordering::Relaxed),
-            refused: self.refused.load(Ordering::Relaxed),
-            events: lock(&self.events).clone(),
-            ways: lock(&self.ways).clone(),
-            elapsed,
-        })
-    }
-
-    fn keep_log(&self) {
-        let server = self.server();
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/test-logs");
-        let file = folder.join(format!("soak-{}.log", server.port()));
-        let _ =
-            std::fs::create_dir_all(&folder).and_then(|()| std::fs::copy(server.log_file(), &file));
     }
 }
