@@ -124,6 +124,7 @@ impl Server {
 
     fn spawn(&self, running: bool) -> Child {
         assert!(!running, "{} is running already", self.name);
+        self.remove_empty_lock_files();
         let log = File::options()
             .create(true)
             .append(true)
@@ -138,6 +139,19 @@ impl Server {
             .stderr(log)
             .spawn()
             .expect("the server can be run")
+    }
+
+    /// Removes lock files that a server killed while it wrote them left empty.
+    ///
+    /// PostgreSQL does not start over one ("Either another server is starting, or the lock
+    /// file is the remnant of a previous server startup crash").
+    fn remove_empty_lock_files(&self) {
+        let socket = format!(".s.PGSQL.{}.lock", self.port);
+        for lock in [self.data().join("postmaster.pid"), self.folder.join(socket)] {
+            if fs::metadata(&lock).is_ok_and(|file| file.len() == 0) {
+                fs::remove_file(&lock).expect("the lock file can be removed");
+            }
+        }
     }
 
     /// Stops the server as an administrator would (`fast`), with a checkpoint.

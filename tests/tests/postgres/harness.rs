@@ -70,6 +70,18 @@ fn a_server_killed_in_its_recovery_recovers_the_next_time() {
 }
 
 #[test]
+fn a_server_killed_while_it_wrote_its_lock_files_starts_again() {
+    let server = Server::start_new();
+    server.kill9();
+    let socket = format!(".s.PGSQL.{}.lock", server.port());
+    for lock in [server.data().join("postmaster.pid"), server.folder().join(socket)] {
+        std::fs::write(lock, "").unwrap();
+    }
+    server.start();
+    assert_eq!(server.psql("postgres", "SELECT 1"), "1");
+}
+
+#[test]
 fn a_killed_backend_makes_the_server_recover() {
     let server = Server::start_new();
     let mut client = server.connect("postgres");
