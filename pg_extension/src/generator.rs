@@ -3,8 +3,8 @@
 //! A generator is a shard's sequence or an id sequence of its own. Its facts
 //! (layout, shard, where the sequence is) are read once and again whenever
 //! PostgreSQL says that the sequence has changed; the block of ids it holds is
-//! good for one transaction, one user and one tick. Generators are never
-//! freed: there are as many as a session has used, at under 200 bytes each.
+//! good for one user and one tick, and after its transaction for a millisecond.
+//! Generators are never freed: there are as many as a session has used, at under 200 bytes each.
 
 use core::cell::{Cell, RefCell};
 
@@ -53,6 +53,8 @@ struct Facts {
     shard: Shard,
     /// Shared by all generators that have it.
     layout: &'static Layout,
+    /// How many ids a block may have that outlives its transaction.
+    most_kept: i64,
 }
 
 struct Generator {
@@ -68,8 +70,12 @@ struct Generator {
     surely_until_us: Cell<i64>,
     /// Whose block it is.
     owner: Cell<Transaction>,
+    /// Up to when later transactions may use it.
+    kept_until_us: Cell<i64>,
     /// How many ids the block was meant to have.
     size: Cell<i64>,
+    /// How many ids were taken since `kept_until_us` was set.
+    taken: Cell<i64>,
     /// The highest id this session was given by the generator; -1 for none.
     floor: Cell<i64>,
     flushed: Cell<Flushed>,
@@ -109,6 +115,13 @@ const COARSE_LAG_US: i64 = 50_000;
 /// How long at least a generator waits for the clock in the transaction that made it: it
 /// may not run ahead there, and so waits where it would run ahead otherwise.
 const NEW_WAIT_US: i64 = 3_000_000;
+
+/// How long a block may be used after the transaction that took it.
+const KEPT_US: i64 = 1_000;
+
+/// The part of the ids of that time that such a block has at most: what is not used of it
+/// should not be missed, also where each of many sessions has one.
+const KEPT_PART: i64 = 32;
 
 const NO_CLOCK: ClockBase = ClockBase { wall_us: 0, steady_us: 0 };
 
@@ -240,7 +253,9 @@ fn find(key: Key) -> &'static Generator {
             until_us: Cell::new(i64::MIN),
             surely_until_us: Cell::new(NEVER_US),
             owner: Cell::new(Transaction::NONE),
+            kept_until_us: Cell::new(NEVER_US),
             size: Cell::new(0),
+            taken: Cell::new(0),
             floor: Cell::new(-1),
             flushed: Cell::new(Flushed::NOTHING),
             place: Cell::new(None),
@@ -264,10 +279,11 @@ impl Generator {
     #[inline(always)]
     fn next_of_block(&self) -> Option<i64> {
         let next = self.next.get();
-        let good = next <= self.end.get()
-            && self.owner.get() == Transaction::current()
-            && !backend::read_only()
-            && self.tick_lasts();
+        if next > self.end.get() || backend::read_only() {
+            return None;
+        }
+        let now = Transaction::current();
+        let good = if self.owner.get() == now { self.tick_lasts() } else { self.is_kept_for(now) };
         if !good {
             return None;
         }
@@ -287,18 +303,52 @@ impl Generator {
             || backend::now_us() < self.until_us.get()
     }
 
-    /// Takes a block, twice the last one within a transaction, and returns its first id.
+    /// Whether what is left of another transaction's block may be used in this one.
+    ///
+    /// Statements that are transactions of their own, and follow each other closely, then
+    /// visit the page and lock the sequence once for many. The transaction that took the
+    /// block has left nothing behind that its rollback would take away; and whatever changed
+    /// the shard, its sequence or a right before this one began has been told to it. A
+    /// transaction of several statements locks the sequence.
+    #[inline(never)]
+    fn is_kept_for(&self, now: Transaction) -> bool {
+        self.owner.get().user() == now.user()
+            && self.allowed.get() == (now.user(), BACKEND.get().changes.get())
+            && !backend::in_transaction_block()
+            && backend::now_us() < self.kept_until_us.get()
+    }
+
+    /// Takes a block, twice the last one in a run, and returns its first id.
     fn refill(&self) -> Result<i64, Report> {
-        let again = self.owner.get().same_transaction(Transaction::current());
-        let size = if again { (self.size.get() * 2).min(settings::block()) } else { 1 };
-        let (first, count, until_us) = self.take(size.max(1))?;
-        self.size.set(size.max(1));
+        let now_us = backend::now_us();
+        let (size, kept_until_us) = (self.size.get() * 2, self.kept_until_us.get());
+        let most = self.facts.get().map_or(1, |facts| facts.most_kept.min(settings::block()));
+        let goes_on = now_us < kept_until_us;
+        let size = if self.owner.get().same_transaction(Transaction::current()) {
+            size.min(settings::block())
+        } else if goes_on {
+            size.min(most)
+        } else if now_us - KEPT_US < kept_until_us {
+            // As many as were used in the time before.
+            (self.taken.get() - (self.end.get() - self.next.get() + 1)).min(most)
+        } else {
+            1
+        };
+        let size = size.max(1);
+        let (first, count, until_us) = self.take(size)?;
+        self.size.set(size);
         self.next.set(first + 1);
         self.end.set(first + (count - 1));
         self.until_us.set(until_us);
         let surely_us = until_us.saturating_sub(COARSE_LAG_US);
-        let ahead = backend::now_coarse_us() < surely_us;
-        self.surely_until_us.set(if ahead { surely_us } else { NEVER_US });
+        self.surely_until_us.set(if now_us < surely_us { surely_us } else { NEVER_US });
+        let lasts = self.place.get().is_some_and(|place| place.lasts());
+        let (taken, kept_us) = match goes_on {
+            true => (self.taken.get(), kept_until_us),
+            false => (0, now_us + KEPT_US),
+        };
+        self.taken.set(taken + count);
+        self.kept_until_us.set(if lasts { kept_us.min(until_us) } else { NEVER_US });
         Ok(first)
     }
 
@@ -443,9 +493,6 @@ impl Generator {
                 };
             }
         }
-        if !self.owner.get().same_transaction(now) {
-            self.size.set(0);
-        }
         self.owner.set(now);
         if !self.place.get().is_some_and(|place| place.lasts()) {
             self.place.set(None);
@@ -476,7 +523,8 @@ impl Generator {
         let shard = layout.shard(shard.into()).map_err(|_| {
             report::shard_not_in_layout(shard.into(), &layout_name, layout.shards())
         })?;
-        Ok(Facts { sequence, table, shard, layout: shared(layout) })
+        let most_kept = layout.whole_slots(KEPT_US) / KEPT_PART;
+        Ok(Facts { sequence, table, shard, layout: shared(layout), most_kept })
     }
 
     fn unknown(&self) -> Report {

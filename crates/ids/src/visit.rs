@@ -53,10 +53,15 @@ pub struct File {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct Trace {
-    /// The file it was left in.
-    pub file: File,
+    // What each visit changes comes first: it shares a cache line with the page's head.
+    /// The highest id that was given out, or is held in a block.
+    pub last: i64,
+    /// The tick of that id, which need not be divided out of it again.
+    pub tick: i64,
     /// Where our last record ends: the page's LSN, unless somebody has logged since.
     pub lsn: u64,
+    /// The file it was left in.
+    pub file: File,
     /// Where the first record of the chain ends: an unbroken run of ours, each of which
     /// covers more than the one before. 0 where nothing was logged, and before the
     /// transaction that has made the file has committed: the first record after that is
@@ -66,10 +71,6 @@ pub struct Trace {
     pub lease: i64,
     /// How many indexes it covered when it was written.
     pub span: i64,
-    /// The highest id that was given out, or is held in a block.
-    pub last: i64,
-    /// The tick of that id, which need not be divided out of it again.
-    pub tick: i64,
     /// 1 where the generator takes the place of another one of its shard, and has given
     /// nothing out yet; 0 elsewhere.
     pub replaces: i64,

@@ -77,6 +77,13 @@ pub(crate) fn read_only() -> bool {
     unsafe { pg_sys::XactReadOnly }
 }
 
+/// Whether the transaction has more statements than this one, as far as can be known.
+#[inline(always)]
+pub(crate) fn in_transaction_block() -> bool {
+    // SAFETY: reads the state of the backend's transaction.
+    unsafe { ffi::IsTransactionBlock() }
+}
+
 /// The timeline that WAL is written on.
 #[derive(Clone, Copy)]
 pub(crate) struct Timeline {

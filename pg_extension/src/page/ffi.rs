@@ -36,6 +36,7 @@ unsafe extern "C-unwind" {
     pub(super) fn GetRedoRecPtr() -> XLogRecPtr;
     pub(super) fn GetWALInsertionTimeLine() -> u32;
     pub(super) fn MemoryContextAlloc(context: MemoryContext, size: usize) -> *mut c_void;
+    pub(super) fn IsTransactionBlock() -> bool;
     pub(super) fn LockBuffer(buffer: Buffer, mode: c_int);
     pub(super) fn LockRelationOid(relation: Oid, mode: LOCKMODE);
     pub(super) fn MarkBufferDirty(buffer: Buffer);

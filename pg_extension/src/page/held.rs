@@ -249,7 +249,20 @@ impl Page {
     pub(super) unsafe fn leave(&self, trace: Trace) {
         if let Some(place) = self.trace {
             // SAFETY: the place was checked to lie within the page's free space.
-            unsafe { place.as_ptr().write(Marked { magic: TRACE_MAGIC, trace }) }
+            unsafe {
+                let marked = place.as_ptr();
+                let there = (*marked).trace;
+                let Trace { last, tick, lsn, .. } = trace;
+                // What stays as it is is not written: other processors have it in their
+                // caches.
+                if (*marked).magic == TRACE_MAGIC && trace == (Trace { last, tick, lsn, ..there }) {
+                    (*marked).trace.last = last;
+                    (*marked).trace.tick = tick;
+                    (*marked).trace.lsn = lsn;
+                } else {
+                    marked.write(Marked { magic: TRACE_MAGIC, trace });
+                }
+            }
         }
     }
 

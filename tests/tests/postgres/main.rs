@@ -14,6 +14,7 @@ mod dump;
 mod errors;
 mod fence;
 mod harness;
+mod kept;
 mod new_files;
 mod old_sessions;
 mod parallel;

@@ -89,7 +89,7 @@ pub(crate) fn run(setting: &Setting, table: &mut Table) {
     let mut against = |name: &str, of: usize, by: usize, limit: f64| {
         table.ratio(name, ns[of] / ns[by], Target::AtMost(limit));
     };
-    against("against nextval, CACHE 1", NEXT_ID, NEXTVAL, 0.15);
+    against("against nextval, CACHE 1", NEXT_ID, NEXTVAL, 0.08);
     against("against nextval, CACHE 1000", NEXT_ID, CACHED, 0.45);
     against("against the classic PL/pgSQL function", NEXT_ID, CLASSIC, 0.01);
     against("against an empty C function + clock read", NEXT_ID, CLOCK, 1.5);

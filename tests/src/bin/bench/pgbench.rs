@@ -7,22 +7,25 @@ use crate::setting::Setting;
 use crate::statistics::median;
 use crate::table::{Table, Target};
 
-/// `SELECT next_id(5)`, prepared, by two clients.
+/// `SELECT next_id(5)`, prepared: two clients, and many that take ids of one shard.
 pub(crate) fn run(setting: &Setting, table: &mut Table) {
-    let shard = setting.new_shard();
-    let next_id = format!("SELECT next_id({shard});");
-    let scripts = ["SELECT 1;", &next_id, "SELECT nextval('seq_1');"];
-    let rounds = setting.pick(7, 3);
-    let tps = take_turns(setting, &scripts, 2, rounds);
-    let [one, next_id, nextval] = [0, 1, 2].map(|which| median(&tps[which]));
-    table.title("SELECT next_id(5), prepared, pgbench with 2 clients");
-    for (name, tps) in
-        [("SELECT 1", one), ("SELECT next_id(5)", next_id), ("SELECT nextval, CACHE 1", nextval)]
-    {
-        table.figure(name, format!("{tps:.0} tps"));
+    for (clients, least) in [(2, 0.95), (32, 0.9)] {
+        let shard = setting.new_shard();
+        let next_id = format!("SELECT next_id({shard});");
+        let scripts = ["SELECT 1;", &next_id, "SELECT nextval('seq_1');"];
+        let tps = take_turns(setting, &scripts, clients, setting.pick(7, 3));
+        let [one, next_id, nextval] = [0, 1, 2].map(|which| median(&tps[which]));
+        table.title(format!("SELECT next_id(5), prepared, pgbench with {clients} clients"));
+        for (name, tps) in [
+            ("SELECT 1", one),
+            ("SELECT next_id(5)", next_id),
+            ("SELECT nextval, CACHE 1", nextval),
+        ] {
+            table.figure(name, format!("{tps:.0} tps"));
+        }
+        table.ratio("against SELECT 1", next_id / one, Target::AtLeast(least));
+        table.ratio("against SELECT nextval", next_id / nextval, Target::AtLeast(1.2));
     }
-    table.ratio("against SELECT 1", next_id / one, Target::AtLeast(0.95));
-    table.ratio("against SELECT nextval", next_id / nextval, Target::AtLeast(1.2));
 }
 
 /// Transactions a second of each script, one value a round.

@@ -15,7 +15,7 @@ pub(crate) fn run(setting: &Setting, table: &mut Table) {
     let (rounds, calls) = (setting.pick(11, 5), setting.pick(1_000_000, 300_000));
     let mut clients = [setting.connect(), setting.connect()];
     let (mut two_shards, mut one_shard, mut one_shard_page) = (Vec::new(), Vec::new(), Vec::new());
-    let mut machine = Vec::new();
+    let (mut machine, mut sequence) = (Vec::new(), Vec::new());
     for round in 0..=rounds {
         let [a, b, c, d, e, f] = std::array::from_fn(|_| setting.new_shard());
         let alone = rate(&mut clients[..1], &[Work::Ids(a)], 256, calls);
@@ -26,12 +26,14 @@ pub(crate) fn run(setting: &Setting, table: &mut Table) {
         let on_one = rate(&mut clients, &[Work::Ids(d); 2], 256, calls);
         let alone_page = rate(&mut clients[..1], &[Work::Ids(e)], 1, calls / 2);
         let on_one_page = rate(&mut clients, &[Work::Ids(f); 2], 1, calls / 4);
+        let on_one_sequence = rate(&mut clients, &[Work::Nextval; 2], 1, calls / 4);
         // The first round warms up.
         if round > 0 {
             machine.push(idle_two / idle_alone);
             two_shards.push(on_two / alone);
             one_shard.push(on_one / alone);
             one_shard_page.push(on_one_page / alone_page);
+            sequence.push(on_one_page / on_one_sequence);
         }
     }
     table.title("Two sessions together, against one session");
@@ -42,6 +44,8 @@ pub(crate) fn run(setting: &Setting, table: &mut Table) {
         "(on one shard, the page on every call)",
         format!("{:.3} ×", median(&one_shard_page)),
     );
+    table.title("Two sessions on one shard, the page on every call, against nextval");
+    table.ratio("against two on one sequence, CACHE 1", median(&sequence), Target::AtLeast(1.0));
 }
 
 /// What a session does over and over.
@@ -49,6 +53,8 @@ pub(crate) fn run(setting: &Setting, table: &mut Table) {
 enum Work {
     /// Ids of this shard.
     Ids(i32),
+    /// Numbers of a sequence.
+    Nextval,
     /// The time.
     ClockAlone,
 }
@@ -58,6 +64,9 @@ impl Work {
         match self {
             Self::Ids(shard) => {
                 format!("SELECT count(next_id({shard})) FROM generate_series(1, $1::int)")
+            }
+            Self::Nextval => {
+                "SELECT count(nextval('seq_1')) FROM generate_series(1, $1::int)".to_owned()
             }
             Self::ClockAlone => {
                 "SELECT count(clock_timestamp()) FROM generate_series(1, $1::int)".to_owned()
