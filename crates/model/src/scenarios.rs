@@ -38,6 +38,11 @@ impl Scenario {
         .with(&[(Kind::Visit, 3), (Kind::Nextval, 3), (Kind::Crash, 1)])
     }
 
+    /// The same, with enough visits to get beyond what one `nextval` logs ahead.
+    pub fn beyond_nextval() -> Self {
+        Self::nextval().with(&[(Kind::Visit, 5), (Kind::Nextval, 1)])
+    }
+
     /// A stranger's `setval`, back, forward and not called, with `nextval` and a crash.
     pub fn setval() -> Self {
         Self::quiet().with(&[

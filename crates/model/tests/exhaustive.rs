@@ -23,7 +23,7 @@ macro_rules! scenarios {
 }
 
 scenarios! {
-    crashes checkpoint_in_visit chains nextval setval old_library new_files restarts
+    crashes checkpoint_in_visit chains nextval beyond_nextval setval old_library new_files restarts
     dropped_and_made_again made_and_rolled_back made_without_waiting made_with_savepoint
     made_again_and_put_back made_again_and_altered made_with_minimal_wal
     copies others horizon_put_back
