@@ -254,20 +254,20 @@ pub(super) async fn abort(file: Option<&Path>, args: &Standing) -> Result<(), Fa
         talk::line(format_args!("move {} is aborted already", args.id));
         return Ok(());
     }
-    let next = next_state(record.kind, state, MoveEvent::Abort).map_err(|_| {
-        Failure::new(format!("move {} is {state} and cannot be aborted", args.id)).hint(match state
-        {
+    // The journal decides under the lock of the move; this is only the sooner answer.
+    if next_state(record.kind, state, MoveEvent::Abort).is_err() {
+        let failure = Failure::new(format!("move {} is {state} and cannot be aborted", args.id));
+        return Err(failure.hint(match state {
             MoveState::Done => format!("`shardid rollback {}` goes back", args.id),
             _ => format!("`shardid resume {}` goes on", args.id),
-        })
-    })?;
+        }));
+    }
     // First what writers wait for: the target may be down for long.
     let mut entrance =
         Entrance::enter(&file, args.id).await.map_err(|failure| stands(failure, args.id, state))?;
     let nodes = moving::nodes_of(&file, &record);
-    moving::watched(&file, nodes, entrance.give_up(next))
-        .await
-        .map_err(|failure| stands(failure, args.id, state))?;
+    let given_up = moving::watched(&file, nodes, entrance.give_up()).await;
+    given_up.map_err(|failure| stands(failure, args.id, entrance.record.state))?;
     let mut road = entrance.road(&file, args.options.into()).await.map_err(|failure| {
         stands(failure, args.id, MoveState::Aborting).detail(format!(
             "writers go on at {}; `shardid resume {}` removes the rest once all servers are up",

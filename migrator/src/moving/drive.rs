@@ -77,7 +77,7 @@ async fn run(road: &mut Road<'_>) -> Result<MoveState, Failure> {
             stop::check_stop()?;
         }
         cut_at(state, "before-next");
-        road.advance(next).await?;
+        road.advance(event).await?;
         cut_at(state, "after-next");
         if state == MoveState::Fenced && next == MoveState::Switched {
             road.say(format_args!("switched to {}", road.target.node));
@@ -110,9 +110,7 @@ fn tell(road: &Road<'_>, state: MoveState, next: MoveState, took: Duration) {
 /// Lets writers go on after something went wrong behind the fence.
 async fn give_up_fence(road: &mut Road<'_>) -> Result<(), Failure> {
     if road.record.state == MoveState::Fenced {
-        let next = next_state(road.record.kind, MoveState::Fenced, MoveEvent::FenceLost)
-            .map_err(Failure::new)?;
-        road.advance(next).await?;
+        road.advance(MoveEvent::FenceLost).await?;
     }
     if fence::lower(road).await.is_err() {
         // Perhaps only our connection is gone.

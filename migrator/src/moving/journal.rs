@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use shardid_cluster::{MoveKind, MoveState, NodeName, Shard};
+use shardid_cluster::{MoveEvent, MoveKind, MoveState, NodeName, Shard, next_state};
 use sqlx::Connection;
 
 use super::drive::cut;
@@ -205,13 +205,23 @@ impl Journal {
             .hint("wait for it to end: `shardid moves`"))
     }
 
-    /// Takes a move to its next state. The switch places the shard in the map
-    /// by the same transaction.
+    /// Takes a move to the state that follows an event, from the one that the record has,
+    /// if the catalogue still has that. The switch places the shard in the map by the same
+    /// transaction.
     pub(crate) async fn advance(
         &mut self,
         record: &mut Move,
-        next: MoveState,
+        event: MoveEvent,
     ) -> Result<(), Failure> {
+        let next = next_state(record.kind, record.state, event).map_err(|refusal| {
+            let (id, state) = (record.id, record.state);
+            let failure = Failure::new(format!("move {id}: {refusal}"));
+            match state {
+                MoveState::Done => failure.hint(format!("`shardid rollback {id}` goes back")),
+                state if state.is_over() => failure,
+                _ => failure.hint(format!("`shardid resume {id}` goes on")),
+            }
+        })?;
         let node = self.server.node.clone();
         let said = |error: sqlx::Error| failure(&node, &error);
         let mut transaction = self.server.connection.begin().await.map_err(said)?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use shardid_cluster::MoveState;
+use shardid_cluster::{MoveEvent, MoveState};
 
 use super::fence;
 use super::journal::{Journal, Move};
@@ -85,9 +85,9 @@ impl<'a> Road<'a> {
         Ok(sessions)
     }
 
-    /// Writes the next state down.
-    pub(crate) async fn advance(&mut self, next: MoveState) -> Result<(), Failure> {
-        self.journal.advance(&mut self.record, next).await
+    /// Writes down the state that follows an event.
+    pub(crate) async fn advance(&mut self, event: MoveEvent) -> Result<(), Failure> {
+        self.journal.advance(&mut self.record, event).await
     }
 
     /// Notes an object on the source or the target before it is made.
@@ -164,7 +164,7 @@ impl Entrance {
     /// Lets writers go on at the source, where the shard still lives.
     async fn relieve(&mut self) -> Result<(), Failure> {
         if self.record.state == MoveState::Fenced {
-            self.journal.advance(&mut self.record, MoveState::Following).await?;
+            self.journal.advance(&mut self.record, MoveEvent::FenceLost).await?;
         }
         if matches!(self.record.state, MoveState::Following | MoveState::Aborting) {
             fence::lower_on(&mut self.source, &self.record).await?;
@@ -172,9 +172,10 @@ impl Entrance {
         Ok(())
     }
 
-    /// Writes down that the move is given up, and lets writers go on.
-    pub(crate) async fn give_up(&mut self, next: MoveState) -> Result<(), Failure> {
-        self.journal.advance(&mut self.record, next).await?;
+    /// Writes down that the move is given up, unless it has been switched meanwhile, and
+    /// lets writers go on.
+    pub(crate) async fn give_up(&mut self) -> Result<(), Failure> {
+        self.journal.advance(&mut self.record, MoveEvent::Abort).await?;
         self.relieve().await
     }
 }

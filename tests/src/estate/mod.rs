@@ -136,6 +136,14 @@ impl Estate {
         Held::start(command, at)
     }
 
+    /// The same; it ends itself at another place after it was let go.
+    #[track_caller]
+    pub fn run_held_then_cut(&self, at: &str, cut: &str, arguments: &[&str]) -> Held {
+        let mut command = self.command(arguments);
+        command.env("SHARDID_HOLD_AT", at).env("SHARDID_CUT_AT", cut);
+        Held::start(command, at)
+    }
+
     /// The node that the map gives a shard.
     #[track_caller]
     pub fn home(&self, shard: u32) -> String {

@@ -10,6 +10,7 @@ mod progress;
 mod rebalance;
 mod refusals;
 mod rollback;
+mod second;
 mod sequences;
 mod servers;
 mod shared;
