@@ -342,7 +342,10 @@ impl Generator {
         self.until_us.set(until_us);
         let surely_us = until_us.saturating_sub(COARSE_LAG_US);
         self.surely_until_us.set(if now_us < surely_us { surely_us } else { NEVER_US });
-        let lasts = self.place.get().is_some_and(|place| place.lasts());
+        // Ahead of the clock another session may be in the next tick already.
+        let tick_us = self.facts.get().map_or(0, |facts| facts.layout.tick_us());
+        let lasts = until_us - now_us <= tick_us
+            && self.place.get().is_some_and(|place| place.lasts());
         let (taken, kept_us) = match goes_on {
             true => (self.taken.get(), kept_until_us),
             false => (0, now_us + KEPT_US),
