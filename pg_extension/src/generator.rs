@@ -344,8 +344,8 @@ impl Generator {
         self.surely_until_us.set(if now_us < surely_us { surely_us } else { NEVER_US });
         // Ahead of the clock another session may be in the next tick already.
         let tick_us = self.facts.get().map_or(0, |facts| facts.layout.tick_us());
-        let lasts = until_us - now_us <= tick_us
-            && self.place.get().is_some_and(|place| place.lasts());
+        let lasts =
+            until_us - now_us <= tick_us && self.place.get().is_some_and(|place| place.lasts());
         let (taken, kept_us) = match goes_on {
             true => (self.taken.get(), kept_until_us),
             false => (0, now_us + KEPT_US),

@@ -94,6 +94,30 @@ impl Server {
         }
     }
 
+    /// Starts a server that crashed, also where PostgreSQL trips over a file of its own.
+    ///
+    /// A crash soon after an unlogged sequence was made permanent, or after that was rolled
+    /// back, may leave the file of the unlogged one. Recovery makes it anew, and gives up
+    /// ("could not create file …: File exists"), with this extension or without. Nobody
+    /// needs what is in it.
+    #[track_caller]
+    pub(crate) fn start_over_left_files(&self) {
+        for _ in 0..10 {
+            let Err(log) = self.try_start() else { return };
+            let Some(file) = left_file(&log) else {
+                panic!("{} does not start:\n{log}", self.name);
+            };
+            fs::remove_file(self.data().join(file)).expect("the file can be removed");
+        }
+        panic!("{} does not start; its log says why", self.name);
+    }
+
+    /// Whether the server has ended by itself.
+    pub(crate) fn has_ended(&self) -> bool {
+        let mut postmaster = self.postmaster();
+        postmaster.as_mut().is_some_and(|child| child.try_wait().is_ok_and(|ended| ended.is_some()))
+    }
+
     /// Starts the server; the error is the end of its log.
     pub(crate) fn try_start(&self) -> Result<(), String> {
         let mut postmaster = self.postmaster();
@@ -303,4 +327,16 @@ impl Drop for Server {
         processes::remove_memory(&self.data());
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// The file that a recovery has tripped over last, if that is why it gave up.
+fn left_file(log: &str) -> Option<&str> {
+    log.lines()
+        .rev()
+        .take_while(|line| !line.contains("starting PostgreSQL"))
+        .find_map(|line| {
+            let (_, rest) = line.split_once("could not create file \"")?;
+            rest.split_once("\": File exists").map(|(file, _)| file)
+        })
+        .filter(|file| file.starts_with("base/"))
 }

@@ -121,12 +121,6 @@ impl Trouble {
             }
         }
         drop(session);
-        if operations.contains(&Operation::Unlogged) {
-            // PostgreSQL does not start again after a crash that loses the record of a
-            // transaction's end which has taken back an unlogged file ("could not create
-            // file …: File exists"). A commit flushes that record.
-            let _ = world.server().try_psql(&world.database(), "SELECT pg_current_xact_id()");
-        }
         world.tell("operation", &format!("{} {script:?}", generator.name));
         sleep(Duration::from_millis(self.rng.random_range(0..300)));
         self.mend(which);

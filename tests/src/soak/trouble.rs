@@ -240,7 +240,7 @@ impl Trouble {
         } else {
             String::new()
         };
-        server.start();
+        server.start_over_left_files();
         let what: Vec<&str> = [before, &clock].into_iter().filter(|s| !s.is_empty()).collect();
         self.world.tell("crash", &what.join(", "));
     }
@@ -264,7 +264,13 @@ impl Trouble {
         while recoveries() == before && Instant::now() < deadline {
             sleep(Duration::from_millis(10));
         }
-        wait_until(PATIENCE, "the recovery", || server.try_connect("postgres").is_ok());
+        wait_until(PATIENCE, "the recovery", || {
+            if server.has_ended() {
+                server.kill9();
+                server.start_over_left_files();
+            }
+            server.try_connect("postgres").is_ok()
+        });
         self.world.tell("killed session", "");
     }
 
