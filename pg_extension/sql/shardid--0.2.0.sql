@@ -221,8 +221,9 @@ CREATE SEQUENCE shardid.largest_drift AS bigint MINVALUE -1 START 0 NO CYCLE;
 COMMENT ON SEQUENCE shardid.largest_drift IS
     'the largest shardid.max_drift, in milliseconds, that ids were taken with: after a restore to a point in time they begin so far ahead';
 
-SELECT pg_catalog.pg_extension_config_dump('shardid.horizon', '');
-SELECT pg_catalog.pg_extension_config_dump('shardid.largest_drift', '');
+-- No dump carries them: pg_restore -a would put them back in a database that goes on, and a
+-- crash then leaves nothing that knows how far ids went. What a dump says of the generators
+-- themselves is where they stood.
 
 -- ---------------------------------------------------------------------------
 -- taking ids

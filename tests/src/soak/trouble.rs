@@ -201,10 +201,10 @@ impl Trouble {
     /// Sets the clock right where it is so far behind that most are refused.
     ///
     /// Generators may stand further ahead than any id that was seen: each time it did not
-    /// help the step is twice as long.
+    /// help the step is four times as long, up to the day that `shardid.max_drift` may have been.
     fn mend_the_clock(&mut self) {
         if self.stuck_since.elapsed() > Duration::from_millis(1500) {
-            let further = f64::from(2_i32.pow(self.stuck_times.clamp(0, 14).cast_unsigned()) - 1);
+            let further = f64::from(4_i32.pow(self.stuck_times.clamp(0, 7).cast_unsigned()) - 1);
             self.catch_up_by(10.0 * further);
             self.stuck_times += 1;
             self.stuck_since = Instant::now();

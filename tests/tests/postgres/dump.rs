@@ -211,6 +211,43 @@ fn a_dump_under_load_is_above_every_row_in_it() {
 }
 
 #[test]
+fn the_data_of_a_dump_restored_where_ids_went_on_and_a_crash_repeat_nothing() {
+    let server = Server::builder().conf("shardid.max_drift = '1min'").start();
+    let database = Database::on(&server);
+    let mut client = database.connect();
+    run(
+        &mut client,
+        "SELECT create_shard(5); CREATE TABLE t (id bigint PRIMARY KEY DEFAULT next_id(5)); \
+         INSERT INTO t SELECT FROM generate_series(1, 10)",
+    );
+    let file = tempfile();
+    output(database.command("pg_dump").args(["-Fc", "-f", &file]));
+    run_ahead(&mut client, 5);
+    let taken = ids(&mut client, "SELECT next_ids(5, 100000)");
+    for way in [&["-a"][..], &["-a", "-n", "shard_0005", "-n", "shardid"]] {
+        // Rows and shards are there already; sequences are set back all the same.
+        let restored = database
+            .command("pg_restore")
+            .args(way)
+            .args(["-d", database.name(), &file])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&restored.stderr);
+        assert!(said.contains("duplicate key"), "{said}");
+        let last: i64 = one(&mut client, "SELECT last_value FROM shard_0005.shard_id_seq");
+        assert!(last < taken[0], "the sequence was not set back");
+        server.kill9();
+        server.start();
+        client = database.connect();
+        let next: i64 = one(&mut client, "SELECT next_id(5)");
+        assert!(next > *taken.last().unwrap(), "{next} after {way:?}");
+        let again = ids(&mut client, "SELECT next_ids(5, 1000)");
+        assert!(again[0] > next);
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
 fn databases_of_one_server_keep_apart() {
     let one_of_two = Database::fresh();
     one_of_two.psql("SELECT create_shard(5), create_shard(6), next_id(5)");
