@@ -170,6 +170,9 @@ impl<'a> Session<'a> {
             return;
         }
         let generator = &self.world.generators[which];
+        if !ids.is_empty() {
+            self.world.found(which);
+        }
         if !ids.is_empty() && self.world.is_fenced_since(generator.shard, since) {
             self.world.fail(&format!(
                 "{} gave ids to {} by {way}, and it was fenced all the while",

@@ -95,7 +95,7 @@ impl Trouble {
         let _closed = world.close_gate();
         old.kill9();
         let offset = self.offset_below_all_ids();
-        world.forget();
+        world.lose();
         self.take_over(standby, offset);
         world.tell("lost tail", "");
     }
@@ -120,7 +120,7 @@ impl Trouble {
             closed = Some(world.close_gate());
             old.kill9();
             offset = self.offset_below_all_ids();
-            world.forget();
+            world.lose();
         });
         world.announce(Some(offset), None);
         restored.set_clock(offset);

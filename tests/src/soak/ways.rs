@@ -87,6 +87,7 @@ fn go(session: &mut Session<'_>, which: usize, mut way: Way) -> Result<(), Error
     if has_no_choice(session.world)
         || !generator.is_shard && of_shards_only
         || generator.altered && way == Way::Stranger
+        || session.world.is_lost(which) && matches!(way, Way::Stranger | Way::Old)
     {
         way = Way::Bulk;
     }

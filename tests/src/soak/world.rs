@@ -2,7 +2,7 @@
 //! who must be refused there at the moment?
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,9 @@ pub(super) struct World {
     pub(super) soak: Soak,
     pub(super) generators: Vec<Generator>,
     pub(super) ledgers: Vec<Mutex<Ledger>>,
+    /// Generators of a server that has lost what came last, until `next_id` was there once:
+    /// `nextval` and the library 0.1.0 go on where the sequence stands.
+    lost: Vec<AtomicBool>,
     place: RwLock<Place>,
     /// Closed while nobody may take ids.
     gate: RwLock<()>,
@@ -128,6 +131,7 @@ impl World {
         Self {
             soak: soak.clone(),
             ledgers: generators.iter().map(|_| Mutex::default()).collect(),
+            lost: generators.iter().map(|_| AtomicBool::new(false)).collect(),
             generators,
             place: RwLock::new(Place { server: Arc::new(server), database: "soak_1".into() }),
             gate: RwLock::new(()),
@@ -203,6 +207,24 @@ impl World {
     /// Says that a generator will not know its past.
     pub(super) fn forget(&self) {
         lock(&self.hours).forget();
+    }
+
+    /// Says that what the server did last is lost.
+    pub(super) fn lose(&self) {
+        self.forget();
+        for generator in &self.lost {
+            generator.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether only `next_id` knows where a generator is to go on.
+    pub(super) fn is_lost(&self, which: usize) -> bool {
+        self.lost[which].load(Ordering::Relaxed)
+    }
+
+    /// Says that `next_id` has given an id of a generator.
+    pub(super) fn found(&self, which: usize) {
+        self.lost[which].store(false, Ordering::Relaxed);
     }
 
     /// Sets the clock of the server.
