@@ -1,8 +1,10 @@
 //! Short ways to ask a server, for tests that ask much.
 
-use shardid_tests::Database;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use shardid_tests::postgres::Client;
 use shardid_tests::postgres::types::FromSql;
+use shardid_tests::{Builder, Clock, Database, Server};
 
 /// The first column of all rows of a query.
 #[track_caller]
@@ -70,4 +72,43 @@ pub(crate) fn with_shard_5() -> Database<'static> {
     let database = Database::fresh();
     database.psql("SELECT create_shard(5)");
     database
+}
+
+/// A server whose WAL leaves its buffers only when somebody waits for it, and whose
+/// clock may be far behind after a crash.
+pub(crate) fn lazy_server() -> Builder {
+    Server::builder()
+        .clock(Clock::Steerable)
+        .conf("wal_writer_delay = '10s'")
+        .conf("checkpoint_timeout = '1h'")
+        .conf("autovacuum = off")
+        .conf("shardid.max_drift = '1d'")
+}
+
+/// Takes ids by one statement after the other until the server is gone; only those count
+/// that a client has seen. Nothing may fail before `crashed` is said.
+pub(crate) fn take_until_crash(
+    database: &Database<'_>,
+    crashed: &AtomicBool,
+    mut statement: impl FnMut() -> String,
+) -> Vec<i64> {
+    let after = |error| assert!(crashed.load(Ordering::Relaxed), "before the crash: {error:?}");
+    let mut taken = Vec::new();
+    // On a busy machine the crash may come before the session does.
+    let mut client = match database.server().try_connect(database.name()) {
+        Ok(client) => client,
+        Err(error) => {
+            after(error);
+            return taken;
+        }
+    };
+    loop {
+        match client.query(&statement(), &[]) {
+            Ok(rows) => taken.extend(rows.iter().map(|row| row.get::<_, i64>(0))),
+            Err(error) => {
+                after(error);
+                return taken;
+            }
+        }
+    }
 }

@@ -4,25 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use shardid_tests::postgres::Client;
 use shardid_tests::rand::Rng;
 use shardid_tests::{Clock, Database, Server, assert_rising, assert_unique, rng};
 
-/// A server whose WAL leaves its buffers only when somebody waits for it, and
-/// whose clock may be far behind after a crash.
-fn server() -> Server {
-    Server::builder()
-        .clock(Clock::Steerable)
-        .conf("wal_writer_delay = '10s'")
-        .conf("checkpoint_timeout = '1h'")
-        .conf("autovacuum = off")
-        .conf("shardid.max_drift = '1d'")
-        .start()
-}
-
-fn ids(client: &mut Client, sql: &str) -> Vec<i64> {
-    client.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect()
-}
+use crate::ask::{ids, lazy_server, take_until_crash};
 
 /// Crashes the server, sets its clock an hour back, and returns the next id.
 ///
@@ -36,7 +21,7 @@ fn next_after_crash(database: &Database<'_>) -> i64 {
 
 #[test]
 fn the_first_id_of_a_lease_is_in_wal_before_it_is_handed_out() {
-    let server = server();
+    let server = lazy_server().start();
     let database = Database::on(&server);
     database.psql("SELECT create_shard(5); CHECKPOINT");
     let mut client = database.connect();
@@ -47,7 +32,7 @@ fn the_first_id_of_a_lease_is_in_wal_before_it_is_handed_out() {
 
 #[test]
 fn an_id_beyond_the_lease_is_in_wal_before_it_is_handed_out() {
-    let server = server();
+    let server = lazy_server().start();
     let database = Database::on(&server);
     database.psql("SELECT create_shard(5); CHECKPOINT");
     let mut client = database.connect();
@@ -59,7 +44,7 @@ fn an_id_beyond_the_lease_is_in_wal_before_it_is_handed_out() {
 
 #[test]
 fn ids_after_a_checkpoint_are_logged_again_with_checksums_on() {
-    let server = server();
+    let server = lazy_server().start();
     let database = Database::on(&server);
     assert_eq!(database.psql("SHOW data_checksums"), "on");
     database.psql("SELECT create_shard(5)");
@@ -75,7 +60,7 @@ fn ids_after_a_checkpoint_are_logged_again_with_checksums_on() {
 
 #[test]
 fn an_id_after_a_checkpoint_is_flushed_although_the_lease_was() {
-    let server = server();
+    let server = lazy_server().start();
     let database = Database::on(&server);
     database.psql("SELECT create_shard(5)");
     let (mut one, mut other) = (database.connect(), database.connect());
@@ -92,7 +77,7 @@ fn an_id_after_a_checkpoint_is_flushed_although_the_lease_was() {
 
 #[test]
 fn an_id_after_a_strangers_nextval_is_flushed_although_the_lease_was() {
-    let server = server();
+    let server = lazy_server().start();
     let database = Database::on(&server);
     database.psql("SELECT create_shard(5)");
     let mut client = database.connect();
@@ -107,7 +92,7 @@ fn an_id_after_a_strangers_nextval_is_flushed_although_the_lease_was() {
 
 #[test]
 fn nextval_setval_and_next_id_may_alternate_with_crashes_between() {
-    let server = server();
+    let server = lazy_server().start();
     let database = Database::on(&server);
     database.psql("SELECT create_shard(5)");
     let mut random = rng("alternate");
@@ -149,7 +134,12 @@ fn kill_9_under_load_with_the_clock_two_seconds_behind_repeats_nothing() {
             let running: Vec<_> = (0..4)
                 .map(|_| {
                     let (database, crashed) = (&database, &crashed);
-                    scope.spawn(move || take_until_crash(database, crashed))
+                    let mut ways =
+                        ["SELECT next_id(5)", "SELECT next_id(5) FROM generate_series(1, 300)"]
+                            .into_iter()
+                            .cycle();
+                    let statement = move || ways.next().expect("it goes round").to_owned();
+                    scope.spawn(move || take_until_crash(database, crashed, statement))
                 })
                 .collect();
             thread::sleep(Duration::from_millis(random.random_range(100..900)));
@@ -166,21 +156,4 @@ fn kill_9_under_load_with_the_clock_two_seconds_behind_repeats_nothing() {
         server.start();
     }
     assert!(assert_unique(&all) > 1_000);
-}
-
-/// Takes ids until the server is gone; counts only those that a client has seen.
-fn take_until_crash(database: &Database<'_>, crashed: &AtomicBool) -> Vec<i64> {
-    let mut client = database.connect();
-    let mut taken = Vec::new();
-    let ways = ["SELECT next_id(5)", "SELECT next_id(5) FROM generate_series(1, 300)"];
-    for way in ways.iter().cycle() {
-        match client.query(*way, &[]) {
-            Ok(rows) => taken.extend(rows.iter().map(|row| row.get::<_, i64>(0))),
-            Err(error) => {
-                assert!(crashed.load(Ordering::Relaxed), "before the crash: {error:?}");
-                break;
-            }
-        }
-    }
-    taken
 }

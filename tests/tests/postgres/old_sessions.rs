@@ -12,9 +12,11 @@ use shardid_tests::rand::Rng;
 use shardid_tests::rand::rngs::StdRng;
 use shardid_tests::rand::seq::IndexedRandom;
 use shardid_tests::{
-    Builder, Clock, Database, OLD_NEXT_IDS, Server, assert_rising, assert_unique, expect_error,
+    Clock, Database, OLD_NEXT_IDS, Server, assert_rising, assert_unique, expect_error,
     find_duplicate, rng,
 };
+
+use crate::ask::{ids, lazy_server, take_until_crash};
 
 /// Which library a session has loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,22 +81,6 @@ impl Session {
         self.in_transaction = !self.in_transaction;
         sql
     }
-}
-
-fn ids(client: &mut Client, sql: &str) -> Vec<i64> {
-    let rows = client.query(sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-    rows.iter().map(|row| row.get(0)).collect()
-}
-
-/// A server whose WAL leaves its buffers only when somebody waits for it, and whose
-/// clock may be far behind after a crash.
-fn lazy_server() -> Builder {
-    Server::builder()
-        .clock(Clock::Steerable)
-        .conf("wal_writer_delay = '10s'")
-        .conf("checkpoint_timeout = '1h'")
-        .conf("autovacuum = off")
-        .conf("shardid.max_drift = '1d'")
 }
 
 /// A database with shard 5 and both ways to take its ids.
@@ -392,10 +378,13 @@ fn old_and_new_sessions_are_killed_under_load_with_the_clock_two_seconds_behind(
                 .enumerate()
                 .map(|(n, library)| {
                     let (database, crashed) = (&database, &crashed);
-                    let random = rng(&format!("under load {n} {round}"));
+                    let mut random = rng(&format!("under load {n} {round}"));
+                    let statement = move || {
+                        let many = random.random_range(1..300);
+                        library.statement(&mut random, many)
+                    };
                     let name = format!("{n} ({library:?}) of round {round}");
-                    scope
-                        .spawn(move || (name, take_until_crash(database, library, random, crashed)))
+                    scope.spawn(move || (name, take_until_crash(database, crashed, statement)))
                 })
                 .collect();
             if random.random_bool(0.5) {
@@ -418,27 +407,6 @@ fn old_and_new_sessions_are_killed_under_load_with_the_clock_two_seconds_behind(
     for library in [Old, Installed] {
         let name = format!("({library:?})");
         assert!(all.iter().any(|(n, taken)| n.contains(&name) && taken.len() > 100), "{name}");
-    }
-}
-
-/// Takes ids until the server is gone; counts only those that a client has seen.
-fn take_until_crash(
-    database: &Database<'_>,
-    library: Library,
-    mut random: StdRng,
-    crashed: &AtomicBool,
-) -> Vec<i64> {
-    let mut client = database.connect();
-    let mut taken = Vec::new();
-    loop {
-        let many = random.random_range(1..300);
-        match client.query(&library.statement(&mut random, many), &[]) {
-            Ok(rows) => taken.extend(rows.iter().map(|row| row.get::<_, i64>(0))),
-            Err(error) => {
-                assert!(crashed.load(Ordering::Relaxed), "before the crash: {error:?}");
-                return taken;
-            }
-        }
     }
 }
 

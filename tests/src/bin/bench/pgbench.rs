@@ -12,18 +12,22 @@ pub(crate) fn run(setting: &Setting, table: &mut Table) {
     for (clients, least) in [(2, 0.95), (32, 0.9)] {
         let shard = setting.new_shard();
         let next_id = format!("SELECT next_id({shard});");
-        let scripts = ["SELECT 1;", &next_id, "SELECT nextval('seq_1');"];
+        // What any function costs: it is looked up, and the right to call it.
+        let empty = "SELECT pg_backend_pid();";
+        let scripts = ["SELECT 1;", empty, &next_id, "SELECT nextval('seq_1');"];
         let tps = take_turns(setting, &scripts, clients, setting.pick(7, 3));
-        let [one, next_id, nextval] = [0, 1, 2].map(|which| median(&tps[which]));
+        let [one, empty, next_id, nextval] = [0, 1, 2, 3].map(|which| median(&tps[which]));
         table.title(format!("SELECT next_id(5), prepared, pgbench with {clients} clients"));
         for (name, tps) in [
             ("SELECT 1", one),
+            ("SELECT pg_backend_pid(): empty C function", empty),
             ("SELECT next_id(5)", next_id),
             ("SELECT nextval, CACHE 1", nextval),
         ] {
             table.figure(name, format!("{tps:.0} tps"));
         }
         table.ratio("against SELECT 1", next_id / one, Target::AtLeast(least));
+        table.figure("(against the empty function)", format!("{:.3} ×", next_id / empty));
         table.ratio("against SELECT nextval", next_id / nextval, Target::AtLeast(1.2));
     }
 }
