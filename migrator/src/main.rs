@@ -3,6 +3,7 @@
 
 mod cli;
 mod commands;
+mod cuts;
 mod dev;
 mod failure;
 mod file;

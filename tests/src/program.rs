@@ -19,7 +19,8 @@ fn build() -> Option<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
     let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--package", "shardid-migrator"]).current_dir(root);
+    build.args(["build", "--quiet", "--package", "shardid-migrator", "--features", "cuts"]);
+    build.current_dir(root);
     // A test is target/PROFILE/deps/cli-…, a tool of ours target/PROFILE/bench, and
     // the program is target/debug/shardid.
     let me = std::env::current_exe().ok()?;

@@ -23,10 +23,13 @@ mod shard;
 mod spread;
 mod tickets;
 mod truth;
+mod words;
 
 pub use declared::{Declared, DeclaredError, DeclaredNode, Engine};
 pub use map::{MapChange, MapVersion, ShardMap, changes};
-pub use moving::{Effect, MoveEvent, MoveKind, MoveState, NoSuchStep, effects, next_state};
+pub use moving::{
+    Effect, LeftoverKind, MoveEvent, MoveKind, MoveState, NoSuchStep, effects, next_state,
+};
 pub use names::{ClusterName, LayoutName, NameError, NodeName, TicketName};
 pub use plan::{NodeChange, Note, Plan, Program, Step, plan};
 pub use rebalance::{BalanceBy, NodeLoad, PlannedMove, RebalanceError, rebalance};
@@ -44,3 +47,4 @@ pub use truth::{
     CatalogCluster, CatalogNode, CatalogTruth, Extension, Identity, Membership, Migration,
     NodeTruth, Truth,
 };
+pub use words::UnknownWord;

@@ -11,36 +11,55 @@
 //! the way back) belongs before it.
 
 use std::fmt;
-use std::str::FromStr;
 
-/// What a move is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum MoveState {
-    /// Written down; nothing is made yet.
-    Planned,
-    /// The target is being filled.
-    Copying,
-    /// The target follows the source, which takes reads and writes.
-    Following,
-    /// The source takes no writes; the target catches up.
-    Fenced,
-    /// The map names the target.
-    Switched,
-    /// The target gives ids and takes writes; the old copy is kept until it is retired.
-    Done,
-    /// Everything that was made is being removed; the source goes on.
-    Aborting,
-    /// As if the move had never been.
-    Aborted,
+use crate::words::words;
+
+words! { "a state of a move":
+    /// What a move is in.
+    pub enum MoveState {
+        /// Written down; nothing is made yet.
+        Planned = "planned",
+        /// The target is being filled.
+        Copying = "copying",
+        /// The target follows the source, which takes reads and writes.
+        Following = "following",
+        /// The source takes no writes; the target catches up.
+        Fenced = "fenced",
+        /// The map names the target.
+        Switched = "switched",
+        /// The target gives ids and takes writes; the old copy is kept until it is retired.
+        Done = "done",
+        /// Everything that was made is being removed; the source goes on.
+        Aborting = "aborting",
+        /// As if the move had never been.
+        Aborted = "aborted",
+    }
 }
 
-/// Whether a move copies, or goes back to a copy that has followed since.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum MoveKind {
-    /// The target gets a new copy.
-    Copy,
-    /// The target is the old copy of an earlier move, and has followed since.
-    Rollback,
+words! { "a kind of move":
+    /// Whether a move copies, or goes back to a copy that has followed since.
+    pub enum MoveKind {
+        /// The target gets a new copy.
+        Copy = "copy",
+        /// The target is the old copy of an earlier move, and has followed since.
+        Rollback = "rollback",
+    }
+}
+
+words! { "a kind of object that a move leaves":
+    /// An object that a move makes, and that somebody has to remove.
+    pub enum LeftoverKind {
+        /// A publication of the shard's schema.
+        Publication = "publication",
+        /// A replication slot.
+        Slot = "slot",
+        /// A subscription to the other node.
+        Subscription = "subscription",
+        /// A copy of the shard.
+        Schema = "schema",
+        /// The fence around the shard.
+        Fence = "fence",
+    }
 }
 
 /// What happens to a move.
@@ -169,18 +188,6 @@ pub fn effects(kind: MoveKind, state: MoveState) -> &'static [Effect] {
 }
 
 impl MoveState {
-    /// All states.
-    pub const ALL: [Self; 8] = [
-        Self::Planned,
-        Self::Copying,
-        Self::Following,
-        Self::Fenced,
-        Self::Switched,
-        Self::Done,
-        Self::Aborting,
-        Self::Aborted,
-    ];
-
     /// Whether nothing is left to do.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Done | Self::Aborted)
@@ -189,35 +196,6 @@ impl MoveState {
     /// Whether the move can still be given up.
     pub fn can_abort(self) -> bool {
         next_state(MoveKind::Copy, self, MoveEvent::Abort).is_ok()
-    }
-
-    /// The word for it, in the journal and everywhere else.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Planned => "planned",
-            Self::Copying => "copying",
-            Self::Following => "following",
-            Self::Fenced => "fenced",
-            Self::Switched => "switched",
-            Self::Done => "done",
-            Self::Aborting => "aborting",
-            Self::Aborted => "aborted",
-        }
-    }
-}
-
-impl fmt::Display for MoveState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for MoveState {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|state| state.as_str() == word);
-        known.ok_or_else(|| format!("{word:?} is not a state of a move"))
     }
 }
 
@@ -287,7 +265,7 @@ mod tests {
                 at(kind, MoveState::Fenced, Effect::CarryOver)
                     > at(kind, MoveState::Fenced, Effect::AwaitDrained)
             );
-            for state in MoveState::ALL.into_iter().filter(|s| *s != MoveState::Fenced) {
+            for state in MoveState::ALL.iter().copied().filter(|s| *s != MoveState::Fenced) {
                 for effect in [Effect::CarryOver, Effect::SealWayBack, Effect::RaiseFence] {
                     assert_eq!(at(kind, state, effect), None, "{effect:?} while {state}");
                 }
@@ -311,10 +289,13 @@ mod tests {
 
     #[test]
     fn words_come_back() {
-        for state in MoveState::ALL {
+        for state in MoveState::ALL.iter().copied() {
             assert_eq!(state.as_str().parse(), Ok(state));
         }
-        assert!("moved".parse::<MoveState>().is_err());
+        let error = "moved".parse::<MoveState>().unwrap_err();
+        assert_eq!(error.to_string(), "\"moved\" is not a state of a move");
+        assert!("Copy".parse::<MoveKind>().is_err());
+        assert!("table".parse::<LeftoverKind>().is_err());
         let error = next_state(MoveKind::Copy, MoveState::Switched, MoveEvent::Abort).unwrap_err();
         assert_eq!(error.to_string(), "a move that is switched cannot be aborted");
     }

@@ -1,6 +1,6 @@
 //! Removing what a move has made and does not need any more.
 
-use shardid_cluster::{MoveKind, MoveState};
+use shardid_cluster::{LeftoverKind, MoveKind, MoveState};
 
 use super::journal::{Journal, Leftover, Move};
 use super::road::Road;
@@ -16,7 +16,7 @@ pub(super) async fn clean_up(road: &mut Road<'_>) -> Result<(), Failure> {
     let Some(earlier) = road.record.rollback_of else { return Ok(()) };
     // Back where it was: the copy that was gone back from is of no use any more.
     drop_schema(&mut road.source, &road.record).await?;
-    road.forget(&["schema"], &road.record.schema.clone()).await?;
+    road.forget(&[LeftoverKind::Schema], &road.record.schema.clone()).await?;
     for left in road.journal.leftovers(earlier).await? {
         remove_by_name(road, &left).await?;
     }
@@ -32,20 +32,24 @@ pub(super) async fn remove_all(road: &mut Road<'_>) -> Result<(), Failure> {
 }
 
 async fn remove_by_name(road: &mut Road<'_>, left: &Leftover) -> Result<(), Failure> {
-    let on_target = left.node == road.target.node.as_str();
+    let on_target = left.node == road.target.node;
     let (here, there) = match on_target {
         true => (&mut road.target, &mut road.source),
         false => (&mut road.source, &mut road.target),
     };
-    match left.kind.as_str() {
-        "subscription" => stream::remove_subscription(here, Some(there), &left.name).await?,
-        "slot" => stream::remove_slot(here, &left.name).await?,
-        "publication" => stream::remove_publication(here, &left.name).await?,
-        "schema" if on_target && road.record.state == MoveState::Aborting => {
+    match left.kind {
+        LeftoverKind::Subscription => {
+            stream::remove_subscription(here, Some(there), &left.name).await?;
+        }
+        LeftoverKind::Slot => stream::remove_slot(here, &left.name).await?,
+        LeftoverKind::Publication => stream::remove_publication(here, &left.name).await?,
+        // A copy is dropped where it is none of the shard: the target's of a move that is
+        // given up.
+        LeftoverKind::Schema if on_target && road.record.state == MoveState::Aborting => {
             drop_schema(&mut road.target, &road.record).await?;
         }
-        "fence" => fence::lower(road).await?,
-        _ => return Ok(()),
+        LeftoverKind::Schema => return Ok(()),
+        LeftoverKind::Fence => fence::lower(road).await?,
     }
     road.journal.removed(left).await
 }
@@ -104,15 +108,18 @@ async fn drop_old_copy(
     let mut source = Server::connect(file, &record.source).await?;
     let mut target = Server::connect(file, &record.target).await?;
     for left in journal.leftovers(id).await? {
-        let on_source = left.node == record.source.as_str();
+        let on_source = left.node == record.source;
         let (here, there) =
             if on_source { (&mut source, &mut target) } else { (&mut target, &mut source) };
-        match left.kind.as_str() {
-            "subscription" => stream::remove_subscription(here, Some(there), &left.name).await?,
-            "slot" => stream::remove_slot(here, &left.name).await?,
-            "publication" => stream::remove_publication(here, &left.name).await?,
-            "schema" if on_source => drop_schema(here, &record).await?,
-            _ => continue,
+        match left.kind {
+            LeftoverKind::Subscription => {
+                stream::remove_subscription(here, Some(there), &left.name).await?;
+            }
+            LeftoverKind::Slot => stream::remove_slot(here, &left.name).await?,
+            LeftoverKind::Publication => stream::remove_publication(here, &left.name).await?,
+            LeftoverKind::Schema if on_source => drop_schema(here, &record).await?,
+            // The shard itself, or what became the old copy's guard and goes with it.
+            LeftoverKind::Schema | LeftoverKind::Fence => continue,
         }
         journal.removed(&left).await?;
     }

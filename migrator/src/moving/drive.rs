@@ -12,6 +12,7 @@ use super::{
     carry, checks, clean, compare, fence, following, schema, sequences, stop, stream, throttle,
     watch,
 };
+use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::sql;
@@ -76,9 +77,9 @@ async fn run(road: &mut Road<'_>) -> Result<MoveState, Failure> {
         if next == MoveState::Fenced {
             stop::check_stop()?;
         }
-        cut_at(state, "before-next");
+        cuts::at(format_args!("{state}/before-next"));
         road.advance(event).await?;
-        cut_at(state, "after-next");
+        cuts::at(format_args!("{state}/after-next"));
         if state == MoveState::Fenced && next == MoveState::Switched {
             road.say(format_args!("switched to {}", road.target.node));
         }
@@ -132,7 +133,7 @@ async fn take_effects(
         if may_stand {
             stop::check_stop()?;
         }
-        cut_at(state, &format!("before-{effect:?}"));
+        cuts::at(format_args!("{state}/before-{effect:?}"));
         let outcome = match may_stand {
             true => take_unless_stopped(road, *effect, deadline, workers).await?,
             false => take(road, *effect, deadline).await?,
@@ -140,7 +141,7 @@ async fn take_effects(
         if let lost @ Fence::Lost(_) = outcome {
             return Ok(lost);
         }
-        cut_at(state, &format!("after-{effect:?}"));
+        cuts::at(format_args!("{state}/after-{effect:?}"));
     }
     Ok(Fence::Held)
 }
@@ -184,25 +185,6 @@ async fn cancel(file: &ClusterFile, sessions: &Sessions) {
         }
     }
     tokio::time::sleep(CANCEL_EVERY).await;
-}
-
-/// Ends the process on the spot where the environment says so: tests cut a move
-/// at every step, as `SHARDID_CUT_AT=fenced/before-CarryOver`, or hold it there.
-fn cut_at(state: MoveState, place: &str) {
-    cut(&format!("{state}/{place}"));
-}
-
-/// The same within an effect: after a line of the journal, as `left/slot`, or
-/// before one, as `gone/slot`.
-pub(crate) fn cut(place: &str) {
-    if std::env::var_os("SHARDID_CUT_AT").is_some_and(|at| at == *place) {
-        std::process::abort();
-    }
-    if std::env::var_os("SHARDID_HOLD_AT").is_some_and(|at| at == *place) {
-        crate::talk::line(format_args!("held at {place}"));
-        // Until the test lets go of our standard input.
-        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-    }
 }
 
 async fn take(road: &mut Road<'_>, effect: Effect, deadline: Instant) -> Result<Fence, Failure> {

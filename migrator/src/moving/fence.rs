@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use shardid_cluster::{MapVersion, NodeName, ShardSet};
+use shardid_cluster::{LeftoverKind, MapVersion, NodeName, ShardSet};
 
 use super::journal::Move;
 use super::progress::line;
@@ -40,7 +40,7 @@ pub(super) struct Home {
 
 pub(super) async fn raise(road: &mut Road<'_>, deadline: Instant) -> Result<Fence, Failure> {
     let (shard, schema) = (road.record.shard.as_sql(), road.record.schema.clone());
-    road.leave_on_source("fence", &schema).await?;
+    road.leave_on_source(LeftoverKind::Fence, &schema).await?;
     let query = sqlx::query_scalar(sql!("move/fence/raise.sql")).bind(shard).bind(&schema);
     let statements = road.source.column(query).await?;
     let left = deadline.saturating_duration_since(Instant::now()).as_millis();
@@ -57,7 +57,7 @@ pub(super) async fn raise(road: &mut Road<'_>, deadline: Instant) -> Result<Fenc
 pub(super) async fn lower(road: &mut Road<'_>) -> Result<(), Failure> {
     sequences::let_go(road);
     lower_on(&mut road.source, &road.record).await?;
-    road.forget(&["fence"], &road.record.schema.clone()).await
+    road.forget(&[LeftoverKind::Fence], &road.record.schema.clone()).await
 }
 
 /// The same with a hand on the source alone: the target may be down.

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use shardid_cluster::{MoveEvent, MoveKind, MoveState, NodeName, Shard, next_state};
+use shardid_cluster::{
+    LeftoverKind, MoveEvent, MoveKind, MoveState, NodeName, Shard, UnknownWord, next_state,
+};
 use sqlx::Connection;
 
-use super::drive::cut;
 use super::server::Server;
+use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::{failure, sql, who};
@@ -83,9 +85,9 @@ impl TryFrom<MoveRow> for Move {
             shard: Shard::try_from(row.shard).map_err(|e| wrong(e.to_string()))?,
             source: NodeName::new(&row.source).map_err(|e| wrong(e.to_string()))?,
             target: NodeName::new(&row.target).map_err(|e| wrong(e.to_string()))?,
-            kind: if row.kind == "rollback" { MoveKind::Rollback } else { MoveKind::Copy },
+            kind: row.kind.parse().map_err(|e: UnknownWord| wrong(e.to_string()))?,
             rollback_of: row.rollback_of,
-            state: row.state.parse().map_err(wrong)?,
+            state: row.state.parse().map_err(|e: UnknownWord| wrong(e.to_string()))?,
             schema: row.schema,
             way_back: row.way_back,
             shape: row.shape,
@@ -99,11 +101,11 @@ impl TryFrom<MoveRow> for Move {
 }
 
 /// An object that will have to be removed.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone)]
 pub(crate) struct Leftover {
-    pub(crate) leftover: i64,
-    pub(crate) node: String,
-    pub(crate) kind: String,
+    leftover: i64,
+    pub(crate) node: NodeName,
+    pub(crate) kind: LeftoverKind,
     pub(crate) name: String,
 }
 
@@ -139,11 +141,12 @@ impl Journal {
         schema: &str,
         way_back: bool,
     ) -> Result<i64, Failure> {
+        let kind = rollback_of.map_or(MoveKind::Copy, |_| MoveKind::Rollback);
         let query = sqlx::query_scalar(sql!("move/journal/plan.sql"))
             .bind(shard.as_sql())
             .bind(source.as_str())
             .bind(target.as_str())
-            .bind(if rollback_of.is_some() { "rollback" } else { "copy" })
+            .bind(kind.as_str())
             .bind(rollback_of)
             .bind(schema)
             .bind(way_back)
@@ -313,27 +316,40 @@ impl Journal {
         &mut self,
         id: i64,
         node: &NodeName,
-        kind: &str,
+        kind: LeftoverKind,
         name: &str,
     ) -> Result<(), Failure> {
         let query = sqlx::query(sql!("move/journal/leave.sql"))
             .bind(id)
             .bind(node.as_str())
-            .bind(kind)
+            .bind(kind.as_str())
             .bind(name);
         self.server.run(query).await?;
-        cut(&format!("left/{kind}"));
+        cuts::at(format_args!("left/{kind}"));
         Ok(())
     }
 
     /// What a move has left, the last made first.
     pub(crate) async fn leftovers(&mut self, id: i64) -> Result<Vec<Leftover>, Failure> {
-        self.server.rows(sqlx::query_as(sql!("move/journal/leftovers.sql")).bind(id)).await
+        let query = sqlx::query_as(sql!("move/journal/leftovers.sql")).bind(id);
+        let rows: Vec<(i64, String, String, String)> = self.server.rows(query).await?;
+        let left = |(leftover, node, kind, name): (i64, String, String, String)| {
+            let wrong = |what: String| {
+                Failure::new(what).at(format!("leftover {leftover} of move {id} in the journal"))
+            };
+            Ok(Leftover {
+                leftover,
+                node: NodeName::new(&node).map_err(|e| wrong(e.to_string()))?,
+                kind: kind.parse().map_err(|e: UnknownWord| wrong(e.to_string()))?,
+                name,
+            })
+        };
+        rows.into_iter().map(left).collect()
     }
 
     /// Notes that an object is gone.
     pub(crate) async fn removed(&mut self, left: &Leftover) -> Result<(), Failure> {
-        cut(&format!("gone/{}", left.kind));
+        cuts::at(format_args!("gone/{}", left.kind));
         self.server.run(sqlx::query(sql!("move/journal/removed.sql")).bind(left.leftover)).await
     }
 

@@ -30,7 +30,7 @@ mod watch;
 
 pub(crate) use checks::check_all;
 pub(crate) use clean::retire;
-pub(crate) use drive::{cut, drive};
+pub(crate) use drive::drive;
 pub(crate) use journal::{Journal, Move};
 pub(crate) use progress::line;
 pub(crate) use readers::{Reader, readers};

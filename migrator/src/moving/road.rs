@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use shardid_cluster::{MoveEvent, MoveState};
+use shardid_cluster::{LeftoverKind, MoveEvent, MoveState};
 
 use super::fence;
 use super::journal::{Journal, Move};
@@ -91,21 +91,33 @@ impl<'a> Road<'a> {
     }
 
     /// Notes an object on the source or the target before it is made.
-    pub(crate) async fn leave_on_source(&mut self, kind: &str, name: &str) -> Result<(), Failure> {
+    pub(crate) async fn leave_on_source(
+        &mut self,
+        kind: LeftoverKind,
+        name: &str,
+    ) -> Result<(), Failure> {
         self.journal.leave(self.record.id, &self.source.node, kind, name).await
     }
 
     /// Notes an object on the target before it is made.
-    pub(crate) async fn leave_on_target(&mut self, kind: &str, name: &str) -> Result<(), Failure> {
+    pub(crate) async fn leave_on_target(
+        &mut self,
+        kind: LeftoverKind,
+        name: &str,
+    ) -> Result<(), Failure> {
         self.journal.leave(self.record.id, &self.target.node, kind, name).await
     }
 
     /// Notes that the objects of this move of these kinds and names are gone.
-    pub(crate) async fn forget(&mut self, kinds: &[&str], name: &str) -> Result<(), Failure> {
+    pub(crate) async fn forget(
+        &mut self,
+        kinds: &[LeftoverKind],
+        name: &str,
+    ) -> Result<(), Failure> {
         let owner = self.record.rollback_of.unwrap_or(self.record.id);
         for id in [self.record.id, owner] {
             for left in self.journal.leftovers(id).await? {
-                if left.name == name && kinds.contains(&left.kind.as_str()) {
+                if left.name == name && kinds.contains(&left.kind) {
                     self.journal.removed(&left).await?;
                 }
             }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::process::Stdio;
 
-use shardid_cluster::MoveKind;
+use shardid_cluster::{LeftoverKind, MoveKind};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
@@ -30,7 +30,7 @@ pub(super) async fn make(road: &mut Road<'_>) -> Result<(), Failure> {
         road.journal.note_shape(road.record.id, &definitions).await?;
         road.record.shape = Some(definitions);
     }
-    road.leave_on_target("schema", &schema).await?;
+    road.leave_on_target(LeftoverKind::Schema, &schema).await?;
     if !exists(road).await? {
         let parts = parts(road).await?;
         let text = parts.sql_of(&parts.early).await?;

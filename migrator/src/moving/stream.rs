@@ -2,16 +2,18 @@
 
 use std::time::{Duration, Instant};
 
+use shardid_cluster::LeftoverKind;
+
 use super::checks::oldest_transaction;
-use super::drive::cut;
 use super::road::Road;
 use super::server::{Batch, Server};
+use crate::cuts;
 use crate::failure::Failure;
 use crate::postgres::sql;
 
 pub(super) async fn publish(road: &mut Road<'_>) -> Result<(), Failure> {
     let (name, schema) = (road.record.stream(), road.record.schema.clone());
-    road.leave_on_source("publication", &name).await?;
+    road.leave_on_source(LeftoverKind::Publication, &name).await?;
     publish_on(&mut road.source, &name, &schema).await
 }
 
@@ -23,9 +25,9 @@ async fn publish_on(server: &mut Server, name: &str, schema: &str) -> Result<(),
 
 pub(super) async fn subscribe(road: &mut Road<'_>) -> Result<(), Failure> {
     let name = road.record.stream();
-    road.leave_on_source("slot", &name).await?;
+    road.leave_on_source(LeftoverKind::Slot, &name).await?;
     make_slot(&mut road.source, &name).await?;
-    road.leave_on_target("subscription", &name).await?;
+    road.leave_on_target(LeftoverKind::Subscription, &name).await?;
     let from = road.source.address.for_servers();
     let query = sqlx::query_scalar(sql!("move/stream/subscribe.sql"))
         .bind(name.as_str())
@@ -64,9 +66,9 @@ pub(super) async fn prepare_way_back(road: &mut Road<'_>) -> Result<(), Failure>
         return Ok(());
     }
     let (name, schema) = (road.record.way_back_stream(), road.record.schema.clone());
-    road.leave_on_target("publication", &name).await?;
+    road.leave_on_target(LeftoverKind::Publication, &name).await?;
     publish_on(&mut road.target, &name, &schema).await?;
-    road.leave_on_target("slot", &name).await?;
+    road.leave_on_target(LeftoverKind::Slot, &name).await?;
     if let Some(seconds) = oldest_transaction(&mut road.target).await? {
         road.say(format_args!(
             "a transaction on {} has been open for {seconds} s: the way back is ready when it ends",
@@ -96,11 +98,11 @@ pub(super) async fn seal_way_back(road: &mut Road<'_>) -> Result<(), Failure> {
 pub(super) async fn end(road: &mut Road<'_>) -> Result<(), Failure> {
     let name = road.record.stream();
     remove_subscription(&mut road.target, Some(&mut road.source), &name).await?;
-    road.forget(&["subscription"], &name).await?;
+    road.forget(&[LeftoverKind::Subscription], &name).await?;
     remove_slot(&mut road.source, &name).await?;
-    road.forget(&["slot"], &name).await?;
+    road.forget(&[LeftoverKind::Slot], &name).await?;
     remove_publication(&mut road.source, &name).await?;
-    road.forget(&["publication"], &name).await
+    road.forget(&[LeftoverKind::Publication], &name).await
 }
 
 /// Has the old copy follow the new one, from its first write on.
@@ -109,7 +111,7 @@ pub(super) async fn open_way_back(road: &mut Road<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     let name = road.record.way_back_stream();
-    road.leave_on_source("subscription", &name).await?;
+    road.leave_on_source(LeftoverKind::Subscription, &name).await?;
     let Some(seal) = road.record.seal.clone() else {
         return Err(Failure::new("the journal does not say where the way back begins"));
     };
@@ -118,10 +120,10 @@ pub(super) async fn open_way_back(road: &mut Road<'_>) -> Result<(), Failure> {
         sqlx::query_scalar(sql!("move/stream/subscribe_back.sql")).bind(name.as_str()).bind(from);
     let statements = road.source.column(query).await?;
     quietly(&mut road.source, statements).await?;
-    cut("way-back/made");
+    cuts::at(format_args!("way-back/made"));
     let begin = sqlx::query(sql!("move/stream/begin_at.sql")).bind(name.as_str()).bind(seal);
     road.source.run(begin).await?;
-    cut("way-back/placed");
+    cuts::at(format_args!("way-back/placed"));
     let query = sqlx::query_scalar(sql!("move/stream/enable.sql")).bind(name);
     let statements = road.source.column(query).await?;
     road.source.carry_out(statements).await

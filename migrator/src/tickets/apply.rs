@@ -11,9 +11,9 @@ use shardid_cluster::{
 use super::change::{Wanted, change, now_us, resume};
 use super::look::{Look, look};
 use super::{Journal, Server, Session};
+use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::moving::cut;
 use crate::mysql::migrate;
 use crate::talk;
 use crate::view::tickets as view;
@@ -61,7 +61,7 @@ pub(crate) async fn run(file: &ClusterFile, options: &Options) -> Result<(), Fai
     let mut done = 0;
     let mut step_done = |step: &TicketStep| {
         talk::line(format_args!("  {}", view::done(step)));
-        cut(&format!("tickets/apply/after-{done}"));
+        cuts::at(format_args!("tickets/apply/after-{done}"));
         done += 1;
     };
     // Schemas come first: what a server says about itself is in them.

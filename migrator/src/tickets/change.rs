@@ -12,9 +12,9 @@ use shardid_cluster::{
 use super::look::look;
 use super::server::Limited;
 use super::{Journal, Server};
+use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::moving::cut;
 use crate::talk;
 
 /// A change that somebody asks for.
@@ -70,9 +70,9 @@ pub(crate) async fn change(
 ) -> Result<(), Failure> {
     let change = wanted.plan(truth)?;
     let mut servers = connect(file, &change, &journal.node, wait).await?;
-    cut("tickets/before-planned");
+    cuts::at(format_args!("tickets/before-planned"));
     let mut change = journal.begin_change(&change).await?;
-    cut("tickets/after-planned");
+    cuts::at(format_args!("tickets/after-planned"));
     drive(file, journal, &mut servers, &mut change)
         .await
         .map_err(|failure| standing(failure, &change))
@@ -140,9 +140,9 @@ async fn drive(
         journal.session.check_lock(&journal.node).await?;
         let mut passed = false;
         for (number, effect) in change_effects(change).iter().enumerate() {
-            cut(&format!("tickets/{state}/before-{}", number + 1));
+            cuts::at(format_args!("tickets/{state}/before-{}", number + 1));
             passed |= act(servers, &change.ticket, effect).await? == Limited::Passed;
-            cut(&format!("tickets/{state}/after-{}", number + 1));
+            cuts::at(format_args!("tickets/{state}/after-{}", number + 1));
         }
         if passed {
             // Clients were quicker than the margin: a higher floor, and again.
@@ -150,7 +150,7 @@ async fn drive(
             journal.raise_floor(change, floor).await?;
             continue;
         }
-        cut(&format!("tickets/{state}/before-next"));
+        cuts::at(format_args!("tickets/{state}/before-next"));
         match change.state {
             ChangeState::Limited => {
                 // From here on the catalogue knows the new servers, all of
@@ -165,7 +165,7 @@ async fn drive(
             }
             _ => journal.advance(change, next, None).await?,
         }
-        cut(&format!("tickets/{state}/after-next"));
+        cuts::at(format_args!("tickets/{state}/after-next"));
     }
     Ok(())
 }

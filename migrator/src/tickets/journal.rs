@@ -3,6 +3,7 @@
 
 use shardid_cluster::{
     ChangeState, KnownServer, NodeName, Seen, SeenAt, TicketChange, TicketName, TicketTruth,
+    UnknownWord,
 };
 use sqlx::{Connection, FromRow};
 
@@ -118,7 +119,7 @@ impl Journal {
         let changes: Result<Vec<ChangeRow>, _> = rows!(&mut self.session, "tickets/changes.sql");
         for row in self.said(changes)? {
             let wrong = |what: &str| {
-                Failure::new(format!("change {} has {what}", row.change))
+                Failure::new(format!("change {} of ticket {}: {what}", row.change, row.ticket))
                     .at(format!("node {}", self.node))
             };
             truth.changes.push(TicketChange {
@@ -127,9 +128,8 @@ impl Journal {
                 before: self.nodes(&row.nodes_before)?,
                 after: self.nodes(&row.nodes_after)?,
                 gone: self.nodes(&row.nodes_gone)?,
-                floor: u64::try_from(row.floor).map_err(|_| wrong("a floor below 0"))?,
-                state: ChangeState::parse(&row.state)
-                    .ok_or_else(|| wrong(&format!("the unknown state {}", row.state)))?,
+                floor: u64::try_from(row.floor).map_err(|_| wrong("its floor is below 0"))?,
+                state: row.state.parse().map_err(|error: UnknownWord| wrong(&error.to_string()))?,
             });
         }
         Ok(truth)

@@ -13,36 +13,19 @@
 
 use crate::names::{NodeName, TicketName};
 use crate::tickets::{Class, MARGIN, TicketState, classes};
+use crate::words::words;
 
-/// How far a change has come. Each state is written down before its effects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ChangeState {
-    /// The floor is chosen; the old servers are being limited to it.
-    Planned,
-    /// All old servers are limited; the new ones are given their classes.
-    Limited,
-    /// All new servers have their classes; those that left are told to end.
-    Stepped,
-    /// Nothing is left to do.
-    Done,
-}
-
-impl ChangeState {
-    /// Its name in the journal.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Planned => "planned",
-            Self::Limited => "limited",
-            Self::Stepped => "stepped",
-            Self::Done => "done",
-        }
-    }
-
-    /// The state with this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        [Self::Planned, Self::Limited, Self::Stepped, Self::Done]
-            .into_iter()
-            .find(|state| state.as_str() == name)
+words! { "a state of a change of ticket servers":
+    /// How far a change has come. Each state is written down before its effects.
+    pub enum ChangeState {
+        /// The floor is chosen; the old servers are being limited to it.
+        Planned = "planned",
+        /// All old servers are limited; the new ones are given their classes.
+        Limited = "limited",
+        /// All new servers have their classes; those that left are told to end.
+        Stepped = "stepped",
+        /// Nothing is left to do.
+        Done = "done",
     }
 }
 
