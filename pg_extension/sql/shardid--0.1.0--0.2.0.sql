@@ -299,3 +299,53 @@ GRANT EXECUTE ON FUNCTION shardid.create_generator(name, name, integer, text, bi
 -- Whoever dumps the database reads them, and who restores it sets them.
 GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO PUBLIC;
 GRANT SELECT, UPDATE ON SEQUENCE shardid.horizon, shardid.largest_drift TO @extowner@ WITH GRANT OPTION;
+
+-- Which program may move a shard. Whoever begins to work on a move claims its shard on both
+-- nodes for a term, higher than all before. What a program does here asks in the same
+-- transaction whether the shard is still claimed for its term, so that nothing which was
+-- under way when another took over can come late.
+
+CREATE TABLE shardid.shard_term (
+    shard integer PRIMARY KEY,
+    term bigint NOT NULL
+);
+COMMENT ON TABLE shardid.shard_term IS 'the program that moves a shard claims it for a term; none with a lower one changes anything';
+
+CREATE FUNCTION shardid.claim_shard(shard integer, term bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+BEGIN
+    PERFORM pg_advisory_xact_lock(324843901, shard);
+    INSERT INTO shardid.shard_term AS t VALUES (shard, term)
+        ON CONFLICT ON CONSTRAINT shard_term_pkey DO UPDATE SET term = EXCLUDED.term
+        WHERE t.term < EXCLUDED.term;
+    RETURN (SELECT t.term FROM shardid.shard_term t WHERE t.shard = claim_shard.shard);
+END
+$$;
+COMMENT ON FUNCTION shardid.claim_shard(integer, bigint) IS
+    'claim a shard for a term of the program that moves it; returns the highest term that is known here';
+
+CREATE FUNCTION shardid.check_term(shard integer, term bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+    known bigint;
+BEGIN
+    -- Shared, and no row is locked: a transaction that makes a slot may not have written.
+    PERFORM pg_advisory_xact_lock_shared(324843901, shard);
+    SELECT t.term INTO known FROM shardid.shard_term t WHERE t.shard = check_term.shard;
+    IF known IS DISTINCT FROM term THEN
+        RAISE EXCEPTION 'another program has taken over the move of shard %', shard
+            USING ERRCODE = '55000', DETAIL = format('Its term is %s, and the term here is %s.', known, term),
+                HINT = 'shardid moves shows who works on it.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.check_term(integer, bigint) IS
+    'refuse to go on where a shard is claimed for another term; the claim stays until the transaction ends';
+
+REVOKE EXECUTE ON FUNCTION shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
+    TO @extowner@ WITH GRANT OPTION;
+GRANT SELECT ON shardid.shard_term TO PUBLIC;
+GRANT SELECT, INSERT, UPDATE, DELETE ON shardid.shard_term TO @extowner@ WITH GRANT OPTION;

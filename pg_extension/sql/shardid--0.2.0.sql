@@ -1319,6 +1319,50 @@ $$;
 COMMENT ON FUNCTION shardid.place_shards(text, text, text, integer, bigint, integer[], text[]) IS
     'make this database a node of a cluster and keep its copy of the map: shards placed here are stamped, others say where they live; used by the program shardid';
 
+-- Which program may move a shard. Whoever begins to work on a move claims its shard on both
+-- nodes for a term, higher than all before. What a program does here asks in the same
+-- transaction whether the shard is still claimed for its term, so that nothing which was
+-- under way when another took over can come late.
+
+CREATE TABLE shardid.shard_term (
+    shard integer PRIMARY KEY,
+    term bigint NOT NULL
+);
+COMMENT ON TABLE shardid.shard_term IS 'the program that moves a shard claims it for a term; none with a lower one changes anything';
+
+CREATE FUNCTION shardid.claim_shard(shard integer, term bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+BEGIN
+    PERFORM pg_advisory_xact_lock(324843901, shard);
+    INSERT INTO shardid.shard_term AS t VALUES (shard, term)
+        ON CONFLICT ON CONSTRAINT shard_term_pkey DO UPDATE SET term = EXCLUDED.term
+        WHERE t.term < EXCLUDED.term;
+    RETURN (SELECT t.term FROM shardid.shard_term t WHERE t.shard = claim_shard.shard);
+END
+$$;
+COMMENT ON FUNCTION shardid.claim_shard(integer, bigint) IS
+    'claim a shard for a term of the program that moves it; returns the highest term that is known here';
+
+CREATE FUNCTION shardid.check_term(shard integer, term bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+    known bigint;
+BEGIN
+    -- Shared, and no row is locked: a transaction that makes a slot may not have written.
+    PERFORM pg_advisory_xact_lock_shared(324843901, shard);
+    SELECT t.term INTO known FROM shardid.shard_term t WHERE t.shard = check_term.shard;
+    IF known IS DISTINCT FROM term THEN
+        RAISE EXCEPTION 'another program has taken over the move of shard %', shard
+            USING ERRCODE = '55000', DETAIL = format('Its term is %s, and the term here is %s.', known, term),
+                HINT = 'shardid moves shows who works on it.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.check_term(integer, bigint) IS
+    'refuse to go on where a shard is claimed for another term; the claim stays until the transaction ends';
+
 CREATE FUNCTION shardid.refuse_write() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1431,7 +1475,7 @@ COMMENT ON VIEW shardid.segments IS
 -- those the owner grants it to (see docs/privileges.md).
 GRANT USAGE ON SCHEMA shardid TO PUBLIC;
 GRANT SELECT ON shardid.layout, shardid.shard, shardid.id_sequence, shardid.cluster,
-    shardid.ticket, shardid.server, shardid.segment,
+    shardid.ticket, shardid.server, shardid.segment, shardid.shard_term,
     shardid.layouts, shardid.shards, shardid.tickets, shardid.segments TO PUBLIC;
 -- It does as its owner what its caller was allowed to by page::backend::may_use.
 REVOKE EXECUTE ON FUNCTION shardid.take_gapless(text) FROM PUBLIC;
@@ -1456,7 +1500,8 @@ REVOKE EXECUTE ON FUNCTION
     shardid.raise_ticket(text, bigint),
     shardid.create_generator(name, name, integer, text, bigint, boolean),
     shardid.raise_horizon(bigint, text),
-    shardid.place_shards(text, text, text, integer, bigint, integer[], text[])
+    shardid.place_shards(text, text, text, integer, bigint, integer[], text[]),
+    shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
     FROM PUBLIC;
 -- Whoever dumps the database reads them, and who restores it sets them.
 GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO PUBLIC;
@@ -1464,7 +1509,7 @@ GRANT SELECT, UPDATE ON SEQUENCE shardid.horizon, shardid.largest_drift TO @exto
 GRANT USAGE, CREATE ON SCHEMA shardid TO @extowner@ WITH GRANT OPTION;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     shardid.layout, shardid.shard, shardid.id_sequence, shardid.cluster,
-    shardid.ticket, shardid.server, shardid.segment
+    shardid.ticket, shardid.server, shardid.segment, shardid.shard_term
     TO @extowner@ WITH GRANT OPTION;
 GRANT EXECUTE ON FUNCTION
     create_layout(text, timestamptz, interval, bigint, bigint, bigint),
@@ -1487,5 +1532,6 @@ GRANT EXECUTE ON FUNCTION
     shardid.raise_ticket(text, bigint),
     shardid.create_generator(name, name, integer, text, bigint, boolean),
     shardid.raise_horizon(bigint, text),
-    shardid.place_shards(text, text, text, integer, bigint, integer[], text[])
+    shardid.place_shards(text, text, text, integer, bigint, integer[], text[]),
+    shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
     TO @extowner@ WITH GRANT OPTION;

@@ -13,7 +13,9 @@ use shardid_cluster::{NodeName, Shard, ShardSet, ShardSetError};
 
 pub(crate) use dev::{Dev, DevDown, DevUp, MysqlEngine};
 pub(crate) use id::{Id, IdAt, IdDecode, IdNext, LayoutArg};
-pub(crate) use moving::{By, Drain, ManyMoves, Move, MoveOptions, Moves, Rebalance, Standing};
+pub(crate) use moving::{
+    By, Drain, EndMoves, ManyMoves, Move, MoveOptions, Moves, Rebalance, Several, Standing,
+};
 pub(crate) use tickets::{TicketServers, Tickets, TicketsRemove, TicketsVerify};
 
 /// One file declares a cluster of logical shards; this program makes it so
@@ -137,22 +139,18 @@ pub(crate) enum Command {
     /// Give a move up: the shard stays where it is, and everything that was made is removed
     ///
     /// Possible until the move is switched; after that there is `rollback`.
-    Abort(Standing),
+    Abort(EndMoves),
 
     /// Go back to the old copy of a move that is done
     ///
     /// The old copy has followed since, so this is a fence and a switch, and
     /// loses nothing. It is a move of its own, which can be resumed or aborted.
-    Rollback(Standing),
+    Rollback(EndMoves),
 
     /// Drop the old copies of moves that are done
     ///
     /// After it there is no way back but another move.
-    Retire {
-        /// Numbers of the moves, as `shardid moves` shows them
-        #[arg(value_name = "MOVE", required = true)]
-        ids: Vec<i64>,
-    },
+    Retire(Several),
 
     /// Look at and change the servers that share a ticket
     ///

@@ -1,5 +1,8 @@
 //! Moves and what can be done with one.
 
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
 use clap::{Args, ValueEnum};
 use shardid_cluster::{NodeName, ShardSet};
 
@@ -123,4 +126,85 @@ pub(crate) struct Standing {
 
     #[command(flatten)]
     pub(crate) options: MoveOptions,
+}
+
+/// Moves by their numbers: `3`, `1-3`, `1-3,7`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Numbers(Vec<i64>);
+
+/// The most moves that one list may name.
+const NUMBERS_MAX: i64 = 100_000;
+
+impl FromStr for Numbers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |word: &str| match word.trim().parse::<i64>() {
+            Ok(number) if number > 0 => Ok(number),
+            _ => {
+                Err(format!("{:?} is not the number of a move; a list is like 1-3,7", word.trim()))
+            }
+        };
+        let mut numbers = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (number(first)?, number(last)?);
+            if last < first || last - first >= NUMBERS_MAX {
+                return Err(format!("{:?} is not a range of moves", part.trim()));
+            }
+            numbers.extend(first..=last);
+        }
+        Ok(Self(numbers))
+    }
+}
+
+/// Moves that something is done about which drops data or switches traffic.
+#[derive(Debug, Args)]
+pub(crate) struct Several {
+    /// Numbers of the moves, as `shardid moves` shows them: 3 or 1-3 or 1-3,7
+    #[arg(value_name = "MOVES", required_unless_present = "all", conflicts_with = "all")]
+    moves: Vec<Numbers>,
+
+    /// All moves for which there is something to do
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Show what would be done, and change nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+impl Several {
+    /// The numbers that were given, each once and in order.
+    pub(crate) fn ids(&self) -> BTreeSet<i64> {
+        self.moves.iter().flat_map(|numbers| numbers.0.iter().copied()).collect()
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EndMoves {
+    #[command(flatten)]
+    pub(crate) several: Several,
+
+    #[command(flatten)]
+    pub(crate) options: MoveOptions,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_moves_names_each_and_refuses_what_is_none() {
+        let ids = |text: &str| text.parse::<Numbers>().map(|numbers| numbers.0);
+        assert_eq!(ids("3"), Ok(vec![3]));
+        assert_eq!(ids("1-3,7"), Ok(vec![1, 2, 3, 7]));
+        for wrong in ["", "0", "-1", "1-", "3-1", "x", "1,,2", "1-9223372036854775807"] {
+            assert!(ids(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }

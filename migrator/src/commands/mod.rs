@@ -1,6 +1,7 @@
 //! What each command does, in the order of a user's day.
 
 mod apply;
+mod ending;
 mod id;
 mod init;
 mod map;
@@ -35,9 +36,9 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Rebalance(args) => moving::rebalance(file, &args).await,
         Command::Moves(args) => moving::moves(file, &args).await,
         Command::Resume(args) => moving::resume(file, &args).await,
-        Command::Abort(args) => moving::abort(file, &args).await,
-        Command::Rollback(args) => moving::rollback(file, &args).await,
-        Command::Retire { ids } => moving::retire(file, &ids).await,
+        Command::Abort(args) => ending::abort(file, &args).await,
+        Command::Rollback(args) => ending::rollback(file, &args).await,
+        Command::Retire(named) => ending::retire(file, &named).await,
         Command::Tickets { command } => return tickets::run(file, &command).await,
         Command::Id { command: Id::Next(args) } => id::next(file, &args).await,
         Command::Id { command: Id::Decode(args) } => id::decode(file, &args).await,

@@ -1,4 +1,4 @@
-//! `shardid move`, `drain`, `rebalance`, `moves`, `resume`, `abort`, `rollback`, `retire`.
+//! `shardid move`, `drain`, `rebalance`, `moves`, `resume`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use shardid_cluster::{
-    BalanceBy, MoveEvent, MoveState, NodeLoad, NodeName, PlannedMove, Shard, ShardMap, ShardSet,
-    next_state,
+    BalanceBy, MoveState, NodeLoad, NodeName, PlannedMove, Shard, ShardMap, ShardSet,
 };
 
 use crate::cli::{self, By, Drain, ManyMoves, MoveOptions, Moves, Rebalance, Standing};
 use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::moving::{self, Entrance, Journal, Options, Road, Server, check_all, drive};
+use crate::moving::{self, Journal, Options, Road, Server, check_all, drive};
 use crate::postgres::{ids, sql};
 use crate::talk;
 use crate::view::moves as view;
@@ -242,97 +241,6 @@ pub(super) async fn resume(file: Option<&Path>, args: &Standing) -> Result<(), F
 }
 
 /// A failure that leaves a move standing.
-fn stands(failure: Failure, id: i64, state: MoveState) -> Failure {
+pub(super) fn stands(failure: Failure, id: i64, state: MoveState) -> Failure {
     failure.detail(format!("move {id} stands, {state} or earlier")).standing()
-}
-
-pub(super) async fn abort(file: Option<&Path>, args: &Standing) -> Result<(), Failure> {
-    let file = ClusterFile::load(file)?;
-    let record = Journal::open(&file).await?.read(args.id).await?;
-    let state = record.state;
-    if state == MoveState::Aborted {
-        talk::line(format_args!("move {} is aborted already", args.id));
-        return Ok(());
-    }
-    // The journal decides under the lock of the move; this is only the sooner answer.
-    if next_state(record.kind, state, MoveEvent::Abort).is_err() {
-        let failure = Failure::new(format!("move {} is {state} and cannot be aborted", args.id));
-        return Err(failure.hint(match state {
-            MoveState::Done => format!("`shardid rollback {}` goes back", args.id),
-            _ => format!("`shardid resume {}` goes on", args.id),
-        }));
-    }
-    // First what writers wait for: the target may be down for long.
-    let mut entrance =
-        Entrance::enter(&file, args.id).await.map_err(|failure| stands(failure, args.id, state))?;
-    let nodes = moving::nodes_of(&file, &record);
-    let given_up = moving::watched(&file, nodes, entrance.give_up()).await;
-    given_up.map_err(|failure| stands(failure, args.id, entrance.record.state))?;
-    let mut road = entrance.road(&file, args.options.into()).await.map_err(|failure| {
-        stands(failure, args.id, MoveState::Aborting).detail(format!(
-            "writers go on at {}; `shardid resume {}` removes the rest once all servers are up",
-            record.source, args.id
-        ))
-    })?;
-    let state = drive(&mut road).await?;
-    talk::line(format_args!("move {} is {state}", args.id));
-    Ok(())
-}
-
-pub(super) async fn rollback(file: Option<&Path>, args: &Standing) -> Result<(), Failure> {
-    let file = ClusterFile::load(file)?;
-    let mut journal = Journal::open(&file).await?;
-    let record = journal.read(args.id).await?;
-    if !record.has_old_copy() || !record.way_back {
-        let why = match (record.state, record.retired_us.is_some(), record.way_back) {
-            (MoveState::Done, true, _) => "its old copy was dropped".to_owned(),
-            (MoveState::Done, _, false) => {
-                "its old copy does not follow (--no-rollback)".to_owned()
-            }
-            (state, ..) => format!("it is {state}"),
-        };
-        let failure = Failure::new(format!("move {} cannot be rolled back: {why}", args.id));
-        return Err(match record.state.is_over() {
-            true => failure.hint(format!(
-                "`shardid move {} --to {}` takes it back",
-                record.shard, record.source
-            )),
-            false if record.state.can_abort() => failure.standing().hint(format!(
-                "`shardid abort {0}` gives it up, `shardid resume {0}` goes on",
-                args.id
-            )),
-            false => failure.standing().hint(format!("`shardid resume {}` first", args.id)),
-        });
-    }
-    moving::watch_for_interrupts(false);
-    let id = journal
-        .plan(record.shard, &record.target, &record.source, Some(record.id), &record.schema, false)
-        .await
-        // Another move of the shard stands.
-        .map_err(Failure::standing)?;
-    drop(journal);
-    talk::line(format_args!(
-        "move {id}: shard {} back from {} to {}",
-        record.shard, record.target, record.source
-    ));
-    let mut road = Road::enter(&file, id, args.options.into())
-        .await
-        .map_err(|failure| stands(failure, id, MoveState::Planned))?;
-    let state = drive(&mut road).await?;
-    talk::line(format_args!("move {id} is {state}"));
-    Ok(())
-}
-
-/// Drops the old copies of several moves; one that cannot be does not keep the
-/// others.
-pub(super) async fn retire(file: Option<&Path>, ids: &[i64]) -> Result<(), Failure> {
-    let file = ClusterFile::load(file)?;
-    let mut failures = Vec::new();
-    for id in ids {
-        match moving::retire(&file, *id).await {
-            Ok(_) => talk::line(format_args!("move {id} is retired")),
-            Err(failure) => failures.push(failure),
-        }
-    }
-    Failure::all(failures).map_or(Ok(()), Err)
 }

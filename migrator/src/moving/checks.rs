@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use shardid_cluster::{MoveKind, NodeName, Shard};
+use shardid_cluster::{MoveKind, NodeName, PlannedMove, Shard};
 
 use super::fence::Home;
-use super::journal::Journal;
+use super::journal::{Journal, Move};
 use super::preflight;
 use super::road::Road;
 use super::schema;
@@ -37,13 +37,16 @@ const SLOTS: i32 = 2;
 /// that is rolled back: not in a dry run, which begins none.
 pub(crate) async fn check_all(
     file: &ClusterFile,
-    moves: &[shardid_cluster::PlannedMove],
+    moves: &[PlannedMove],
     dry_run: bool,
     way_back: bool,
 ) -> Result<BTreeMap<Shard, String>, Failure> {
-    let mut journal = Journal::look(file).await?;
+    let journal = Journal::look(file).await?.list(i64::MAX).await?;
     let mut servers: BTreeMap<NodeName, Server> = BTreeMap::new();
-    let mut failures = Vec::new();
+    let mut failures: Vec<Failure> = moves.iter().filter_map(|m| standing(&journal, m)).collect();
+    // What is found on the nodes of those is the work of the move that stands.
+    let free: Vec<_> = moves.iter().filter(|m| standing(&journal, m).is_none()).cloned().collect();
+    let moves = free.as_slice();
     for planned in moves {
         for node in [&planned.source, &planned.target] {
             if !servers.contains_key(node) {
@@ -74,8 +77,15 @@ pub(crate) async fn check_all(
         let Some(home) = home else { continue };
         let needs = needs(source, planned.shard, &home.schema).await?;
         let target = servers.get_mut(&planned.target).expect("connected above");
-        failures.extend(said(&planned.target, target_problems(target, &home.schema, needs).await?));
-        failures.extend(old_copies(&mut journal, planned).await?);
+        let copies = old_copies(&journal, planned);
+        let there = journal.iter().any(|m| is_old_copy_at(m, planned));
+        failures.extend(copies);
+        let mut problems = target_problems(target, needs).await?;
+        // The schema of an old copy is known by its move.
+        if !there {
+            problems.extend(room(target, &home.schema).await?);
+        }
+        failures.extend(said(&planned.target, problems));
         schemas.insert(planned.shard, home.schema);
     }
     failures.extend(preflight::room(&mut servers, moves).await?);
@@ -106,7 +116,8 @@ pub(super) async fn check_again(road: &mut Road<'_>) -> Result<(), Failure> {
         failures.extend(said(&road.source.node.clone(), server_problems(&mut road.source).await?));
         failures.extend(said(&road.target.node.clone(), server_problems(&mut road.target).await?));
         let needs = needs(&mut road.source, road.record.shard, &road.record.schema).await?;
-        let problems = target_problems(&mut road.target, &road.record.schema, needs).await?;
+        let mut problems = target_problems(&mut road.target, needs).await?;
+        problems.extend(room(&mut road.target, &road.record.schema).await?);
         failures.extend(said(&road.target.node, problems));
     }
     if road.record.kind == MoveKind::Rollback {
@@ -258,11 +269,12 @@ async fn needs(source: &mut Server, shard: Shard, schema: &str) -> Result<Needs,
     Ok(needs)
 }
 
-async fn target_problems(
-    target: &mut Server,
-    schema: &str,
-    needs: Needs,
-) -> Result<Vec<Problem>, Failure> {
+/// Whether the target has room for the schema.
+async fn room(target: &mut Server, schema: &str) -> Result<Vec<Problem>, Failure> {
+    target.rows(sqlx::query_as(sql!("move/check/room.sql")).bind(schema)).await
+}
+
+async fn target_problems(target: &mut Server, needs: Needs) -> Result<Vec<Problem>, Failure> {
     let query = sqlx::query_as(sql!("move/check/has.sql")).bind(needs.kinds).bind(needs.names);
     let mut problems: Vec<Problem> = target.rows(query).await?;
     let query = sqlx::query_as(sql!("move/check/has_layouts.sql"))
@@ -270,26 +282,46 @@ async fn target_problems(
         .bind(needs.rules)
         .bind(needs.hints);
     problems.extend(target.rows(query).await?);
-    problems.extend(target.rows(sqlx::query_as(sql!("move/check/room.sql")).bind(schema)).await?);
     Ok(problems)
 }
 
+/// A move of the shard that stands already.
+fn standing(journal: &[Move], planned: &PlannedMove) -> Option<Failure> {
+    let Move { id, state, target, .. } =
+        journal.iter().find(|m| m.shard == planned.shard && !m.state.is_over())?;
+    let failure = Failure::new(format!(
+        "shard {} is already being moved: move {id} to {target} is {state}",
+        planned.shard
+    ));
+    Some(match state.can_abort() {
+        true => {
+            failure.hint(format!("`shardid resume {id}` goes on, `shardid abort {id}` gives it up"))
+        }
+        false => failure.hint(format!("`shardid resume {id}` goes on")),
+    })
+}
+
+/// Whether a move has left an old copy of the shard where it is to go.
+fn is_old_copy_at(m: &Move, planned: &PlannedMove) -> bool {
+    m.shard == planned.shard && m.has_old_copy() && m.source == planned.target
+}
+
 /// Earlier moves whose old copies still follow this shard, or lie where it is to go.
-async fn old_copies(
-    journal: &mut Journal,
-    planned: &shardid_cluster::PlannedMove,
-) -> Result<Vec<Failure>, Failure> {
-    let moves = journal.list(i64::MAX).await?;
-    let standing = moves.into_iter().filter(|m| m.shard == planned.shard && m.has_old_copy());
-    Ok(standing
-        .filter(|m| m.way_back || m.source == planned.target)
-        .map(|m| {
-            let what = if m.way_back { "still follows" } else { "is still there" };
-            Failure::new(format!(
-                "the old copy of shard {} on node {} {what}, from move {}",
-                m.shard, m.source, m.id
-            ))
-            .hint(format!("drop it with `shardid retire {}`", m.id))
-        })
-        .collect())
+fn old_copies(journal: &[Move], planned: &PlannedMove) -> Vec<Failure> {
+    let said = |m: &Move| {
+        let what = if m.can_roll_back() { "still follows" } else { "is still there" };
+        let failure = Failure::new(format!(
+            "the old copy of shard {} on node {} {what}, from move {}",
+            m.shard, m.source, m.id
+        ));
+        match m.can_roll_back() && m.source == planned.target {
+            true => failure.hint(format!(
+                "`shardid rollback {0}` goes back to it, `shardid retire {0}` drops it",
+                m.id
+            )),
+            false => failure.hint(format!("drop it with `shardid retire {}`", m.id)),
+        }
+    };
+    let of_shard = journal.iter().filter(|m| m.shard == planned.shard && m.has_old_copy());
+    of_shard.filter(|m| m.way_back || m.source == planned.target).map(said).collect()
 }

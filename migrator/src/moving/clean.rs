@@ -2,7 +2,7 @@
 
 use shardid_cluster::{LeftoverKind, MoveKind, MoveState};
 
-use super::journal::{Journal, Leftover, Move};
+use super::journal::{Journal, Leftover, Move, overtaken};
 use super::road::Road;
 use super::server::{Batch, Server};
 use super::{fence, nodes_of, stream, watched};
@@ -74,10 +74,9 @@ async fn drop_schema(server: &mut Server, record: &Move) -> Result<(), Failure> 
 }
 
 /// Ends the way back of a move that is done, and drops the old copy.
-pub(crate) async fn retire(file: &ClusterFile, id: i64) -> Result<Move, Failure> {
+pub(crate) async fn retire(file: &ClusterFile, id: i64) -> Result<(), Failure> {
     let mut journal = Journal::open(file).await?;
-    journal.lock(id).await?;
-    let record = journal.read(id).await?;
+    let record = journal.begin(id).await?;
     if record.state != MoveState::Done || record.kind != MoveKind::Copy {
         return Err(Failure::new(format!(
             "move {id} has no old copy to drop: it is {}",
@@ -86,7 +85,7 @@ pub(crate) async fn retire(file: &ClusterFile, id: i64) -> Result<Move, Failure>
         .hint("`shardid moves` shows what can be done with each"));
     }
     if record.retired_us.is_some() {
-        return Ok(record);
+        return Ok(());
     }
     watched(file, nodes_of(file, &record), drop_old_copy(file, journal, record)).await
 }
@@ -95,18 +94,21 @@ async fn drop_old_copy(
     file: &ClusterFile,
     mut journal: Journal,
     record: Move,
-) -> Result<Move, Failure> {
+) -> Result<(), Failure> {
     let id = record.id;
-    let moves = journal.list(0).await?;
-    if let Some(going) = moves.iter().find(|m| m.rollback_of == Some(id) && !m.state.is_over()) {
+    let mut source = Server::connect(file, &record.source).await?;
+    let mut target = Server::connect(file, &record.target).await?;
+    journal.claim(&record, &mut [&mut source, &mut target]).await?;
+    if !journal.begin_retire(id).await? {
+        let moves = journal.list(0).await?;
+        let going = moves.iter().find(|m| m.rollback_of == Some(id) && !m.state.is_over());
+        let Some(going) = going else { return Err(overtaken(id)) };
         return Err(Failure::new(format!(
             "move {} is going back to the old copy of move {id}",
             going.id
         ))
         .hint(format!("`shardid resume {0}` or `shardid abort {0}` first", going.id)));
     }
-    let mut source = Server::connect(file, &record.source).await?;
-    let mut target = Server::connect(file, &record.target).await?;
     for left in journal.leftovers(id).await? {
         let on_source = left.node == record.source;
         let (here, there) =
@@ -128,5 +130,5 @@ async fn drop_old_copy(
         "  shard {}: the old copy on {} is dropped",
         record.shard, record.source
     ));
-    Ok(record)
+    Ok(())
 }

@@ -115,7 +115,8 @@ async fn give_up_fence(road: &mut Road<'_>) -> Result<(), Failure> {
     }
     if fence::lower(road).await.is_err() {
         // Perhaps only our connection is gone.
-        road.source = Server::connect(road.file, &road.record.source).await?;
+        let term = road.source.term();
+        road.source = Server::connect_as(road.file, &road.record.source, term).await?;
         fence::lower(road).await?;
     }
     Ok(())

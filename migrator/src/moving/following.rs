@@ -212,7 +212,7 @@ pub(super) async fn await_close(road: &mut Road<'_>) -> Result<(), Failure> {
     // So that its server need not keep what the source has sent.
     if road.record.way_back && road.record.rollback_of.is_none() {
         let name = road.record.way_back_stream();
-        road.target.run(sqlx::query(sql!("move/stream/advance.sql")).bind(name)).await?;
+        road.target.change(sqlx::query(sql!("move/stream/advance.sql")).bind(name)).await?;
     }
     Ok(())
 }

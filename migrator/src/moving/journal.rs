@@ -8,7 +8,7 @@ use shardid_cluster::{
 };
 use sqlx::Connection;
 
-use super::server::Server;
+use super::server::{Server, Term};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -31,6 +31,8 @@ pub(crate) struct Move {
     pub(crate) planned_us: i64,
     pub(crate) since_us: i64,
     pub(crate) retired_us: Option<i64>,
+    /// Whether the old copy is being dropped, or was.
+    pub(crate) retiring: bool,
     pub(crate) planned_by: String,
 }
 
@@ -49,9 +51,14 @@ impl Move {
         format!("shardid_back_{}", self.id)
     }
 
-    /// Whether the old copy is still there to be gone back to.
+    /// Whether there is an old copy still, or some of it.
     pub(crate) fn has_old_copy(&self) -> bool {
         self.state == MoveState::Done && self.kind == MoveKind::Copy && self.retired_us.is_none()
+    }
+
+    /// Whether the old copy follows, to be gone back to.
+    pub(crate) fn can_roll_back(&self) -> bool {
+        self.has_old_copy() && self.way_back && !self.retiring
     }
 }
 
@@ -72,6 +79,7 @@ struct MoveRow {
     planned_us: i64,
     since_us: i64,
     retired_us: Option<i64>,
+    retiring: bool,
     planned_by: String,
 }
 
@@ -95,6 +103,7 @@ impl TryFrom<MoveRow> for Move {
             planned_us: row.planned_us,
             since_us: row.since_us,
             retired_us: row.retired_us,
+            retiring: row.retiring,
             planned_by: row.planned_by,
         })
     }
@@ -117,17 +126,19 @@ const LOCK_EVERY: Duration = Duration::from_millis(50);
 /// The catalogue, for as long as a session lasts.
 pub(crate) struct Journal {
     pub(crate) server: Server,
+    /// The move that is worked on, and the term by which.
+    hand: Option<(i64, i64)>,
 }
 
 impl Journal {
     /// Connects to the catalogue.
     pub(crate) async fn open(file: &ClusterFile) -> Result<Self, Failure> {
-        Ok(Self { server: Server::connect(file, &file.declared.catalog).await? })
+        Ok(Self { server: Server::connect(file, &file.declared.catalog).await?, hand: None })
     }
 
     /// Connects to the catalogue to look: the server forbids a change.
     pub(crate) async fn look(file: &ClusterFile) -> Result<Self, Failure> {
-        Ok(Self { server: Server::look(file, &file.declared.catalog).await? })
+        Ok(Self { server: Server::look(file, &file.declared.catalog).await?, hand: None })
     }
 
     /// Writes a move down. Somebody else's move of the shard is in the way.
@@ -151,8 +162,13 @@ impl Journal {
             .bind(schema)
             .bind(way_back)
             .bind(who());
-        match query.fetch_one(&mut self.server.connection).await {
-            Ok(id) => Ok(id),
+        match query.fetch_optional(&mut self.server.connection).await {
+            Ok(Some(id)) => Ok(id),
+            Ok(None) => {
+                let earlier = rollback_of.unwrap_or_default();
+                Err(Failure::new(format!("the old copy of move {earlier} is not there any more"))
+                    .hint(format!("`shardid move {shard} --to {target}` takes it back")))
+            }
             Err(error) if crate::postgres::is_sqlstate(&error, "23505") => {
                 Err(Failure::new(format!("shard {shard} is already being moved"))
                     .hint("`shardid moves` shows it, with what can be done"))
@@ -193,19 +209,100 @@ impl Journal {
         Ok(log)
     }
 
-    /// Makes sure that nobody else works on a move as long as this session lasts.
-    pub(crate) async fn lock(&mut self, id: i64) -> Result<(), Failure> {
-        let key = i32::try_from(id).unwrap_or(i32::MAX);
+    /// Makes sure that nobody else works on moves of a shard as long as this session lasts.
+    pub(crate) async fn lock(&mut self, shard: Shard) -> Result<(), Failure> {
         let deadline = Instant::now() + LOCK_MAX;
         while Instant::now() < deadline {
-            let query = sqlx::query_scalar(sql!("move/journal/lock.sql")).bind(key);
+            let query = sqlx::query_scalar(sql!("move/journal/lock.sql")).bind(shard.as_sql());
             if self.server.column::<bool>(query).await? == [true] {
                 return Ok(());
             }
             tokio::time::sleep(LOCK_EVERY).await;
         }
-        Err(Failure::new(format!("somebody else is working on move {id}"))
+        Err(Failure::new(format!("somebody else is working on a move of shard {shard}"))
             .hint("wait for it to end: `shardid moves`"))
+    }
+
+    /// Begins to work on a move: locks its shard, and reads it.
+    pub(crate) async fn begin(&mut self, id: i64) -> Result<Move, Failure> {
+        let shard = self.read(id).await?.shard;
+        self.lock(shard).await?;
+        self.read(id).await
+    }
+
+    /// Claims the shard of a move on these nodes for a new term, and the move itself.
+    ///
+    /// The lock keeps a second program out as long as the session that has it lasts; the
+    /// term does after that, and for what a server does late.
+    pub(crate) async fn claim(
+        &mut self,
+        record: &Move,
+        servers: &mut [&mut Server],
+    ) -> Result<(), Failure> {
+        let mut known = 0;
+        'again: loop {
+            let number = self.draw_term(record.id, known).await?;
+            self.hand = Some((record.id, number));
+            for server in servers.iter_mut() {
+                known = server.claim(Term { shard: record.shard, number }).await?;
+                if known != number {
+                    // The catalogue is older than the node: it was restored.
+                    continue 'again;
+                }
+            }
+            return Ok(());
+        }
+    }
+
+    async fn draw_term(&mut self, id: i64, above: i64) -> Result<i64, Failure> {
+        let node = self.server.node.clone();
+        let said = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.server.connection.begin().await.map_err(said)?;
+        let number: i64 = sqlx::query_scalar(sql!("move/journal/draw_term.sql"))
+            .bind(above)
+            .fetch_one(&mut *transaction)
+            .await
+            .map_err(|error| match crate::postgres::is_sqlstate(&error, "42703") {
+                true => Failure::new("the catalogue is older than this program")
+                    .at(format!("node {node}"))
+                    .hint("`shardid apply` brings it up to date"),
+                false => said(error),
+            })?;
+        sqlx::query(sql!("move/journal/take.sql"))
+            .bind(id)
+            .bind(number)
+            .execute(&mut *transaction)
+            .await
+            .map_err(said)?;
+        transaction.commit().await.map_err(said)?;
+        Ok(number)
+    }
+
+    /// Writes something down, unless another program has taken the move over.
+    async fn note(
+        &mut self,
+        query: sqlx::query::Query<'_, sqlx::Postgres, sqlx::postgres::PgArguments>,
+    ) -> Result<(), Failure> {
+        let (id, term) = self.hand()?;
+        let node = self.server.node.clone();
+        let said = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.server.connection.begin().await.map_err(said)?;
+        let held: Option<i64> = sqlx::query_scalar(sql!("move/journal/hold.sql"))
+            .bind(id)
+            .bind(term)
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(said)?;
+        if held.is_none() {
+            return Err(overtaken(id));
+        }
+        query.execute(&mut *transaction).await.map_err(said)?;
+        transaction.commit().await.map_err(said)
+    }
+
+    /// The move that is worked on, and the term.
+    fn hand(&self) -> Result<(i64, i64), Failure> {
+        self.hand.ok_or_else(|| Failure::new("no move was begun in the journal"))
     }
 
     /// Takes a move to the state that follows an event, from the one that the record has,
@@ -225,6 +322,7 @@ impl Journal {
                 _ => failure.hint(format!("`shardid resume {id}` goes on")),
             }
         })?;
+        let (_, term) = self.hand()?;
         let node = self.server.node.clone();
         let said = |error: sqlx::Error| failure(&node, &error);
         let mut transaction = self.server.connection.begin().await.map_err(said)?;
@@ -232,15 +330,12 @@ impl Journal {
             .bind(record.id)
             .bind(record.state.as_str())
             .bind(next.as_str())
+            .bind(term)
             .fetch_optional(&mut *transaction)
             .await
             .map_err(said)?;
         if moved.is_none() {
-            return Err(Failure::new(format!(
-                "move {} is not {} any more: somebody else has worked on it",
-                record.id, record.state
-            ))
-            .hint("look again with `shardid moves`"));
+            return Err(overtaken(record.id));
         }
         if next == MoveState::Switched {
             let version: i64 = sqlx::query_scalar(sql!("move/journal/switch_catalog.sql"))
@@ -296,12 +391,12 @@ impl Journal {
 
     /// Notes what the tables looked like when they were copied.
     pub(crate) async fn note_shape(&mut self, id: i64, shape: &str) -> Result<(), Failure> {
-        self.server.run(sqlx::query(sql!("move/journal/shape.sql")).bind(id).bind(shape)).await
+        self.note(sqlx::query(sql!("move/journal/shape.sql")).bind(id).bind(shape)).await
     }
 
     /// Notes from which position of the target on the old copy is to follow.
     pub(crate) async fn note_seal(&mut self, id: i64, seal: &str) -> Result<(), Failure> {
-        self.server.run(sqlx::query(sql!("move/journal/seal.sql")).bind(id).bind(seal)).await
+        self.note(sqlx::query(sql!("move/journal/seal.sql")).bind(id).bind(seal)).await
     }
 
     /// The version of the map that placed a shard where it is.
@@ -324,7 +419,7 @@ impl Journal {
             .bind(node.as_str())
             .bind(kind.as_str())
             .bind(name);
-        self.server.run(query).await?;
+        self.note(query).await?;
         cuts::at(format_args!("left/{kind}"));
         Ok(())
     }
@@ -350,11 +445,39 @@ impl Journal {
     /// Notes that an object is gone.
     pub(crate) async fn removed(&mut self, left: &Leftover) -> Result<(), Failure> {
         cuts::at(format_args!("gone/{}", left.kind));
-        self.server.run(sqlx::query(sql!("move/journal/removed.sql")).bind(left.leftover)).await
+        self.note(sqlx::query(sql!("move/journal/removed.sql")).bind(left.leftover)).await
+    }
+
+    /// Writes down that the old copy of a move is being dropped; false where it is gone
+    /// back to.
+    pub(crate) async fn begin_retire(&mut self, id: i64) -> Result<bool, Failure> {
+        let (_, term) = self.hand()?;
+        let node = self.server.node.clone();
+        let said = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.server.connection.begin().await.map_err(said)?;
+        sqlx::query(sql!("move/journal/hold_alone.sql"))
+            .bind(id)
+            .execute(&mut *transaction)
+            .await
+            .map_err(said)?;
+        let begun: Option<i64> = sqlx::query_scalar(sql!("move/journal/begin_retire.sql"))
+            .bind(id)
+            .bind(term)
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(said)?;
+        transaction.commit().await.map_err(said)?;
+        Ok(begun.is_some())
     }
 
     /// Notes that the old copy of a move is gone.
     pub(crate) async fn retired(&mut self, id: i64) -> Result<(), Failure> {
-        self.server.run(sqlx::query(sql!("move/journal/retired.sql")).bind(id)).await
+        self.note(sqlx::query(sql!("move/journal/retired.sql")).bind(id)).await
     }
+}
+
+/// Another program has begun to work on a move.
+pub(super) fn overtaken(id: i64) -> Failure {
+    Failure::new(format!("somebody else has begun to work on move {id}"))
+        .hint("look again with `shardid moves`")
 }

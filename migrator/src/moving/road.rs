@@ -137,9 +137,9 @@ impl Entrance {
     /// Connects to catalogue and source, and locks the move.
     pub(crate) async fn enter(file: &ClusterFile, id: i64) -> Result<Self, Failure> {
         let mut journal = Journal::open(file).await?;
-        journal.lock(id).await?;
-        let record = journal.read(id).await?;
-        let source = Server::connect(file, &record.source).await?;
+        let record = journal.begin(id).await?;
+        let mut source = Server::connect(file, &record.source).await?;
+        journal.claim(&record, &mut [&mut source]).await?;
         Ok(Self { journal, record, source })
     }
 
@@ -150,7 +150,7 @@ impl Entrance {
         file: &ClusterFile,
         options: Options,
     ) -> Result<Road<'_>, Failure> {
-        let target = match Server::connect(file, &self.record.target).await {
+        let target = match self.reach_target(file).await {
             Ok(target) => target,
             Err(failure) => {
                 self.relieve().await?;
@@ -171,6 +171,14 @@ impl Entrance {
             holding: None,
             held: false,
         })
+    }
+
+    /// Connects to the target, and claims the shard on both nodes.
+    async fn reach_target(&mut self, file: &ClusterFile) -> Result<Server, Failure> {
+        let mut target = Server::connect(file, &self.record.target).await?;
+        let mut servers = [&mut self.source, &mut target];
+        self.journal.claim(&self.record, &mut servers).await?;
+        Ok(target)
     }
 
     /// Lets writers go on at the source, where the shard still lives.

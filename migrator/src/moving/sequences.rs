@@ -48,7 +48,8 @@ pub(super) async fn carry_over(road: &mut Road<'_>, deadline: Instant) -> Result
 /// Has a session ready, so that the fence need not wait for one.
 pub(super) async fn prepare(road: &mut Road<'_>) -> Result<(), Failure> {
     if road.holding.is_none() {
-        road.holding = Some(Server::connect(road.file, &road.source.node).await?);
+        let (node, term) = (road.source.node.clone(), road.source.term());
+        road.holding = Some(Server::connect_as(road.file, &node, term).await?);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shardid_cluster::NodeName;
+use shardid_cluster::{NodeName, Shard};
 use sqlx::postgres::{PgArguments, PgConnection, PgRow};
 use sqlx::query::{Query, QueryAs, QueryScalar};
 use sqlx::{AssertSqlSafe, Connection, FromRow, Postgres};
@@ -16,7 +16,21 @@ pub(crate) struct Server {
     pub(crate) node: NodeName,
     pub(crate) address: Address,
     pub(crate) connection: PgConnection,
+    /// As which program it changes anything; none where it works on no move.
+    term: Option<Term>,
 }
+
+/// A program's hold on a shard: each that begins to work on a move draws a term of its
+/// own, and claims the shard on both nodes for it. Whatever it changes there asks in the
+/// same transaction whether the claim still stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Term {
+    pub(crate) shard: Shard,
+    pub(crate) number: i64,
+}
+
+/// How long a claim waits for what an earlier program has under way.
+const CLAIM_MS: u64 = 10_000;
 
 /// How a batch of statements ended that may have to wait for locks.
 pub(super) enum Batch {
@@ -30,9 +44,75 @@ impl Server {
     pub(crate) async fn connect(file: &ClusterFile, node: &NodeName) -> Result<Self, Failure> {
         let address = file.address(node)?.clone();
         let connection = connect(node, &address, "move").await?;
-        let mut server = Self { node: node.clone(), address, connection };
+        let mut server = Self { node: node.clone(), address, connection, term: None };
         server.run(sqlx::query(sql!("move/session.sql"))).await?;
         Ok(server)
+    }
+
+    /// The same, to work on a shard as a program that has claimed it.
+    pub(super) async fn connect_as(
+        file: &ClusterFile,
+        node: &NodeName,
+        term: Option<Term>,
+    ) -> Result<Self, Failure> {
+        let mut server = Self::connect(file, node).await?;
+        if let Some(term) = term {
+            server.work_as(term).await?;
+        }
+        Ok(server)
+    }
+
+    /// Makes this session one of the program with a term.
+    async fn work_as(&mut self, term: Term) -> Result<(), Failure> {
+        let name = sqlx::query(sql!("move/term/name.sql"));
+        self.run(name.bind(term.shard.as_sql()).bind(term.number)).await?;
+        self.term = Some(term);
+        Ok(())
+    }
+
+    /// The program's hold, for another session of it.
+    pub(super) fn term(&self) -> Option<Term> {
+        self.term
+    }
+
+    /// Claims a shard for a term, and ends what earlier programs have under way here.
+    /// Returns the highest term that is known here: the claim stands if it is this one.
+    pub(super) async fn claim(&mut self, term: Term) -> Result<i64, Failure> {
+        let (shard, number) = (term.shard.as_sql(), term.number);
+        self.work_as(term).await?;
+        let end = sqlx::query(sql!("move/term/end_earlier.sql"));
+        self.run(end.bind(shard).bind(number)).await?;
+        self.bound(Duration::from_millis(CLAIM_MS)).await?;
+        let claim = sqlx::query_scalar(sql!("move/term/claim.sql")).bind(shard).bind(number);
+        let known: Result<i64, sqlx::Error> = claim.fetch_one(&mut self.connection).await;
+        let known = known.map_err(|error| match () {
+            () if is_sqlstate(&error, "42883") => Failure::new(
+                "the extension is older than this program, and knows no terms of moves",
+            )
+            .at(format!("node {}", self.node))
+            .hint("`shardid apply` updates it"),
+            () if WAITED.iter().any(|code| is_sqlstate(&error, code)) => {
+                Failure::new(format!("another program is at work on shard {}", term.shard))
+                    .at(format!("node {}", self.node))
+                    .hint("wait for it to end: `shardid moves`")
+            }
+            () => self.said(&error),
+        })?;
+        self.bound(Duration::ZERO).await?;
+        Ok(known)
+    }
+
+    /// What is said before a change in its transaction: nothing where no move is worked on.
+    fn check(&self) -> Option<String> {
+        let Term { shard, number } = self.term?;
+        Some(format!("SELECT shardid.check_term({shard}, {number})"))
+    }
+
+    /// Statements, after the check of the term.
+    fn checked(&self, statements: &[String]) -> String {
+        let check = self.check();
+        let all: Vec<&str> = check.iter().chain(statements).map(String::as_str).collect();
+        all.join(";\n")
     }
 
     /// Connects to a node to look: the server forbids a change.
@@ -88,7 +168,24 @@ impl Server {
         rows.map_err(|error| self.said(&error))
     }
 
-    /// Runs a query for its effect.
+    /// Runs a query that changes something, together with the check of the term.
+    pub(super) async fn change(
+        &mut self,
+        query: Query<'_, Postgres, PgArguments>,
+    ) -> Result<(), Failure> {
+        let check = self.check();
+        let node = self.node.clone();
+        let said = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.connection.begin().await.map_err(said)?;
+        if let Some(check) = check {
+            let check = sqlx::raw_sql(AssertSqlSafe(check.as_str()));
+            check.execute(&mut *transaction).await.map_err(said)?;
+        }
+        query.execute(&mut *transaction).await.map_err(said)?;
+        transaction.commit().await.map_err(said)
+    }
+
+    /// Runs a query, for what it does to this session.
     pub(crate) async fn run(
         &mut self,
         query: Query<'_, Postgres, PgArguments>,
@@ -100,12 +197,29 @@ impl Server {
     /// Runs statements that the server itself has put together, each by itself.
     pub(crate) async fn carry_out(&mut self, statements: Vec<String>) -> Result<(), Failure> {
         for statement in statements {
-            sqlx::raw_sql(AssertSqlSafe(statement.as_str()))
-                .execute(&mut self.connection)
+            self.by_itself(&statement)
                 .await
-                .map_err(|error| self.said(&error).detail(format!("statement: {statement}")))?;
+                .map_err(|failure| failure.detail(format!("statement: {statement}")))?;
         }
         Ok(())
+    }
+
+    /// The same with statements that nobody may read, also where one fails.
+    pub(super) async fn carry_out_secretly(
+        &mut self,
+        statements: Vec<String>,
+    ) -> Result<(), Failure> {
+        for statement in statements {
+            self.by_itself(&statement).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs a statement after the check of the term: one message is one transaction.
+    async fn by_itself(&mut self, statement: &String) -> Result<(), Failure> {
+        let text = self.checked(std::slice::from_ref(statement));
+        let done = sqlx::raw_sql(AssertSqlSafe(text.as_str())).execute(&mut self.connection).await;
+        done.map(|_| ()).map_err(|error| self.said(&error))
     }
 
     /// Runs statements that the server itself has put together, all or none,
@@ -134,7 +248,7 @@ impl Server {
     /// Begins a transaction with statements that the server itself has put
     /// together, and leaves it open unless one of them waits too long.
     pub(super) async fn begin_with(&mut self, statements: Vec<String>) -> Result<Batch, Failure> {
-        let text = format!("BEGIN;\n{}", statements.join(";\n"));
+        let text = format!("BEGIN;\n{}", self.checked(&statements));
         let done = sqlx::raw_sql(AssertSqlSafe(text.as_str())).execute(&mut self.connection).await;
         let Err(error) = done else { return Ok(Batch::Done) };
         self.run(sqlx::query(sql!("move/rollback.sql"))).await?;
@@ -152,7 +266,7 @@ impl Server {
 
     /// Runs statements in one go, within the transaction that is open, if one is.
     pub(super) async fn one_batch(&mut self, statements: Vec<String>) -> Result<Batch, Failure> {
-        let text = statements.join(";\n");
+        let text = self.checked(&statements);
         let done = sqlx::raw_sql(AssertSqlSafe(text.as_str())).execute(&mut self.connection).await;
         match done {
             Ok(_) => Ok(Batch::Done),
@@ -170,8 +284,9 @@ impl Server {
     ) -> Result<Batch, Failure> {
         let node = self.node.clone();
         let said = |error: sqlx::Error| failure(&node, &error);
+        let check = self.check();
         let mut transaction = self.connection.begin().await.map_err(said)?;
-        for statement in bounds.into_iter().chain(statements) {
+        for statement in bounds.into_iter().chain(check).chain(statements) {
             let done =
                 sqlx::raw_sql(AssertSqlSafe(statement.as_str())).execute(&mut *transaction).await;
             match done {

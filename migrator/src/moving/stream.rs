@@ -38,24 +38,18 @@ pub(super) async fn subscribe(road: &mut Road<'_>) -> Result<(), Failure> {
 }
 
 async fn make_slot(server: &mut Server, name: &str) -> Result<(), Failure> {
-    server.run(sqlx::query(sql!("move/stream/slot.sql")).bind(name)).await
+    server.change(sqlx::query(sql!("move/stream/slot.sql")).bind(name)).await
 }
 
 /// How long it may take a server to subscribe: it connects to the other one.
 const SUBSCRIBE_MAX: Duration = Duration::from_secs(60);
 
-/// Not through `carry_out`, which shows a statement that fails: these hold the
-/// way in, perhaps with a password.
+/// Statements that hold the way in, perhaps with a password: nobody logs or shows them.
 async fn quietly(server: &mut Server, statements: Vec<String>) -> Result<(), Failure> {
     let log = || sqlx::query(sql!("move/stream/log_statements.sql"));
     server.run(log().bind("panic")).await?;
     server.bound(SUBSCRIBE_MAX).await?;
-    for statement in statements {
-        sqlx::raw_sql(sqlx::AssertSqlSafe(statement))
-            .execute(&mut server.connection)
-            .await
-            .map_err(|error| crate::postgres::failure(&server.node, &error))?;
-    }
+    server.carry_out_secretly(statements).await?;
     server.bound(Duration::ZERO).await?;
     server.run(log().bind("error")).await
 }
@@ -122,7 +116,7 @@ pub(super) async fn open_way_back(road: &mut Road<'_>) -> Result<(), Failure> {
     quietly(&mut road.source, statements).await?;
     cuts::at(format_args!("way-back/made"));
     let begin = sqlx::query(sql!("move/stream/begin_at.sql")).bind(name.as_str()).bind(seal);
-    road.source.run(begin).await?;
+    road.source.change(begin).await?;
     cuts::at(format_args!("way-back/placed"));
     let query = sqlx::query_scalar(sql!("move/stream/enable.sql")).bind(name);
     let statements = road.source.column(query).await?;
@@ -180,8 +174,8 @@ async fn unsubscribe(server: &mut Server, name: &str) -> Result<bool, Failure> {
 pub(super) async fn remove_slot(server: &mut Server, name: &str) -> Result<(), Failure> {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
-        server.run(sqlx::query(sql!("move/stream/release_slot.sql")).bind(name)).await?;
-        server.run(sqlx::query(sql!("move/stream/drop_slot.sql")).bind(name)).await?;
+        server.change(sqlx::query(sql!("move/stream/release_slot.sql")).bind(name)).await?;
+        server.change(sqlx::query(sql!("move/stream/drop_slot.sql")).bind(name)).await?;
         let gone = sqlx::query_scalar(sql!("move/stream/slot_gone.sql")).bind(name);
         if server.column::<bool>(gone).await? == [true] {
             return Ok(());

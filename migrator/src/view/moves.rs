@@ -38,8 +38,9 @@ fn duration(ms: i64) -> String {
 
 /// What has become of the old copy.
 fn old_copy(record: &Move) -> &'static str {
-    match (record.has_old_copy(), record.way_back) {
+    match (record.has_old_copy(), record.can_roll_back()) {
         (true, true) => "follows",
+        (true, false) if record.retiring => "being dropped",
         (true, false) => "kept",
         _ => "",
     }
@@ -90,12 +91,15 @@ pub(crate) fn what_to_do(moves: &[Move]) {
         };
         talk::line(format_args!("move {id} is {}: `shardid resume {id}`{abort}", record.state));
     }
-    let old: Vec<String> =
-        moves.iter().filter(|m| m.has_old_copy()).map(|m| m.id.to_string()).collect();
-    if let Some(first) = old.first() {
-        talk::line(format_args!(
-            "old copies: `shardid rollback {first}` goes back, `shardid retire {first}` drops it"
-        ));
+    let first = |which: fn(&Move) -> bool| moves.iter().find(|m| which(m)).map(|m| m.id);
+    match (first(Move::can_roll_back), first(Move::has_old_copy)) {
+        (Some(follows), Some(_)) => talk::line(format_args!(
+            "old copies: `shardid rollback {follows}` goes back, `shardid retire {follows}` drops it"
+        )),
+        (None, Some(kept)) => {
+            talk::line(format_args!("old copies: `shardid retire {kept}` drops it"));
+        }
+        _ => {}
     }
 }
 

@@ -119,6 +119,15 @@ impl Estate {
         program::run(self.command(arguments))
     }
 
+    /// Says one of `resume`, `abort`, `rollback` and `retire` of a move, without being asked.
+    pub fn say(&self, word: &str, id: &str) -> Run {
+        match word {
+            // It drops nothing, and goes where the move was going.
+            "resume" => self.run(&[word, id]),
+            _ => self.run(&[word, id, "--yes"]),
+        }
+    }
+
     /// Runs the program until it ends itself at a place, as `fenced/before-CarryOver`.
     #[track_caller]
     pub fn run_cut(&self, at: &str, arguments: &[&str]) {

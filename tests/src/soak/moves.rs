@@ -91,7 +91,7 @@ pub fn moves(rng: &mut StdRng, until: Until, talk: bool) -> Seen {
         if estate.psql("pg1", &old_copy) == "1" {
             let word = if rng.random_ratio(1, 3) { "rollback" } else { "retire" };
             back += u32::from(word == "rollback");
-            estate.run(&[word, &id]).ok();
+            estate.say(word, &id).ok();
         }
         for (_, writer) in &writers {
             writer.wait_for(1);
@@ -156,7 +156,7 @@ fn settle(estate: &Estate, shard: u32, rng: &mut StdRng) {
     }
     let word = if state != "switched" && rng.random() { "abort" } else { "resume" };
     // What killed it may have killed others' connections too: once more, then.
-    let run = estate.run(&[word, &id]);
+    let run = estate.say(word, &id);
     if run.code != 0 {
         eprintln!("{word} {id} while {state}: {}", run.stderr);
         estate.run(&["resume", &id]).ok();

@@ -360,6 +360,6 @@ fn a_shard_that_has_moved_leaves_nothing_to_find_before_and_after_its_old_copy_i
     finds_nothing(&cluster);
     cluster.nodes[0].psql("INSERT INTO shard_0003.photos (title) VALUES ('after')");
     finds_nothing(&cluster);
-    cluster.run(&["retire", "1"]).ok();
+    cluster.run(&["retire", "1", "--yes"]).ok();
     finds_nothing(&cluster);
 }

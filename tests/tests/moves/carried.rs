@@ -101,7 +101,7 @@ fn all_that_a_schema_holds_is_the_same_on_the_new_node_and_back_again() {
     estate.psql("pg2", &more);
     let before = dump(estate, "pg2", name);
     let id = estate.last_move(shard);
-    estate.run(&["rollback", &id]).ok();
+    estate.run(&["rollback", &id, "--yes"]).ok();
     assert_same(&before, &dump(estate, "pg1", name));
     estate.assert_no_trace(shard);
     let none = format!("SELECT to_regnamespace('{quoted}') IS NULL");
@@ -146,7 +146,7 @@ fn a_change_of_the_schema_during_the_move_stops_it_with_what_to_do() {
         estate.psql("pg1", &format!("INSERT INTO {schema}.item (n) VALUES ({id})"));
         assert_eq!(estate.run(&["resume", &id]).code, 3);
         estate.psql("pg1", &format!("INSERT INTO {schema}.item (n) VALUES (-{id})"));
-        estate.run(&["abort", &id]).ok();
+        estate.run(&["abort", &id, "--yes"]).ok();
         estate.assert_no_trace(shard);
     }
     // Nothing of this is in the way of a move that is left alone.
@@ -155,6 +155,6 @@ fn a_change_of_the_schema_during_the_move_stops_it_with_what_to_do() {
         estate.psql("pg2", &format!("SELECT count(*), count(seen) FROM {schema}.item")),
         "16|16"
     );
-    estate.run(&["retire", &estate.last_move(shard)]).ok();
+    estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
     estate.assert_no_trace(shard);
 }

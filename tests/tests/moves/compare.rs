@@ -42,7 +42,7 @@ fn all_rows_are_compared_before_the_fence_and_no_writer_waits_for_that() {
     let run = estate.run(&["move", &number, "--to", "pg2", "--verify", "full", "--yes"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let id = estate.last_move(shard);
-    let rollback = estate.run(&["rollback", &id, "--verify", "full"]);
+    let rollback = estate.run(&["rollback", &id, "--verify", "full", "--yes"]);
     assert_eq!(rollback.code, 0, "{}", rollback.stderr);
     let mut tally = shardid_tests::estate::Tally::default();
     for writer in writers {
@@ -87,7 +87,7 @@ fn a_copy_that_differs_is_found_before_the_fence_and_the_shard_stays() {
     assert!(run.stderr.contains(&format!("`shardid abort {id}`")), "{}", run.stderr);
     assert_eq!(spent(estate, &id, "fenced"), 0.0);
     writer.wait_for(5);
-    estate.run(&["abort", &id]).ok();
+    estate.run(&["abort", &id, "--yes"]).ok();
     let tally = writer.end();
     assert!(!tally.refused.contains_key("SI002"), "{:?}", tally.refused);
     estate.assert_whole(shard, &tally);
@@ -108,6 +108,6 @@ fn a_small_copy_that_differs_is_found_behind_the_fence_too() {
     assert!(run.stderr.contains(&words), "{}", run.stderr);
     // The fence is down, and the sessions' time is not bounded any more.
     estate.psql("pg1", &format!("INSERT INTO {schema}.item (n) VALUES (1)"));
-    estate.run(&["abort", &estate.last_move(shard)]).ok();
+    estate.run(&["abort", &estate.last_move(shard), "--yes"]).ok();
     estate.assert_no_trace(shard);
 }

@@ -157,12 +157,12 @@ fn live(estate: &Estate, shard: u32, first: i64, case: Case) -> Tally {
     if case.abort {
         match case.abort_cut {
             Some(place) => {
-                estate.run_cut(place, &["abort", &id]);
+                estate.run_cut(place, &["abort", &id, "--yes"]);
                 // Either word goes on with it.
                 let word = if place.starts_with("gone") { "resume" } else { "abort" };
-                estate.run(&[word, &id]).ok();
+                estate.say(word, &id).ok();
             }
-            None => drop(estate.run(&["abort", &id]).ok()),
+            None => drop(estate.run(&["abort", &id, "--yes"]).ok()),
         }
         assert_eq!(estate.state(&id), "aborted");
         assert_eq!(estate.home(shard), home);
@@ -178,19 +178,19 @@ fn live(estate: &Estate, shard: u32, first: i64, case: Case) -> Tally {
     assert_eq!(estate.home(shard), other);
     writer.wait_for(2);
     if let Some(place) = case.rollback_cut {
-        estate.run_cut(place, &["rollback", &id]);
+        estate.run_cut(place, &["rollback", &id, "--yes"]);
         let back = estate.last_move(shard);
         let word = if case.rollback_abort { "abort" } else { "resume" };
-        estate.run(&[word, &back]).ok();
+        estate.say(word, &back).ok();
         let end = if case.rollback_abort { ("aborted", other) } else { ("done", home.as_str()) };
         assert_eq!((estate.state(&back).as_str(), estate.home(shard).as_str()), end);
         writer.wait_for(2);
     }
     if case.rollback_cut.is_none() || case.rollback_abort {
         if let Some(place) = case.retire_cut {
-            estate.run_cut(place, &["retire", &id]);
+            estate.run_cut(place, &["retire", &id, "--yes"]);
         }
-        estate.run(&["retire", &id]).ok();
+        estate.run(&["retire", &id, "--yes"]).ok();
         writer.wait_for(2);
     }
     let tally = writer.end();

@@ -4,6 +4,7 @@
 mod carried;
 mod compare;
 mod cut;
+mod matrix;
 mod network;
 mod preflight;
 mod progress;

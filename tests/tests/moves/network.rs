@@ -54,18 +54,18 @@ fn the_program_does_not_wait_for_ever_for_a_node_that_says_nothing() {
             writer.wait_for(5);
         }
         // Said too early it ends as well, and says why.
-        let early = estate.run(&[word, &id]);
+        let early = estate.say(word, &id);
         assert_eq!(early.code, if victim == 0 { 1 } else { 3 }, "{place}: {}", early.stderr);
         proxies[victim].mend();
         // The sessions that stood still end before their locks are free.
         wait_until(Duration::from_secs(60), "the move to be free", || {
-            let run = estate.run(&[if word == "abort" { "resume" } else { word }, &id]);
+            let run = estate.say(if word == "abort" { "resume" } else { word }, &id);
             let end = if word == "abort" { "aborted" } else { "done" };
             run.code == 0 && estate.state(&id) == end
         });
         writer.wait_for(5);
         if word == "resume" {
-            estate.run(&["rollback", &id]).ok();
+            estate.run(&["rollback", &id, "--yes"]).ok();
         }
         writer.wait_for(2);
         tally.add(writer.end());
@@ -110,7 +110,7 @@ fn a_copy_that_nothing_comes_to_stops_and_is_given_up() {
     locked.rollback().expect("the server is up");
     directly(&estate);
     resume_stops(&estate, &id);
-    estate.run(&["abort", &id]).ok();
+    estate.run(&["abort", &id, "--yes"]).ok();
     assert_eq!(estate.state(&id), "aborted");
     proxies[1].cut();
     estate.psql("pg2", &rows.replace("(1, 10000)", "(10001, 10002)"));
@@ -155,7 +155,7 @@ fn a_stream_that_nothing_comes_by_stops_the_move_and_shows_in_the_journal() {
     wait_until(Duration::from_secs(40), "the old copy to follow", || {
         !estate.run(&["moves"]).stderr.contains("nobody reads")
     });
-    estate.run(&["rollback", &id]).ok();
+    estate.run(&["rollback", &id, "--yes"]).ok();
     estate.assert_no_trace(SHARD);
     estate.assert_no_streams();
 }

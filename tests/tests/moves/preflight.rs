@@ -66,7 +66,7 @@ fn nodes_that_do_not_reach_each_other_are_found_before_anything_is_made() {
         shardid_tests::program::run(command).ok()
     };
     with_password(&moving);
-    with_password(&["rollback", &estate.last_move(0)]);
+    with_password(&["rollback", &estate.last_move(0), "--yes"]);
     estate.assert_no_streams();
 }
 

@@ -48,7 +48,7 @@ fn a_long_copy_says_from_time_to_time_how_far_it_is_and_how_fast() {
         assert!(line.contains(part), "{part:?} is not in {line:?}");
     }
     assert!(!run.stderr.contains('\r') && !run.stderr.contains('\u{1b}'), "plain lines alone");
-    estate.run(&["retire", &estate.last_move(shard)]).ok();
+    estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
     estate.assert_no_trace(shard);
 }
 
@@ -71,7 +71,7 @@ fn moves_are_held_back_while_a_standby_of_the_target_is_far_behind() {
     behind(true);
     // Who does not ask for it waits for nobody.
     estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
-    estate.run(&["rollback", &estate.last_move(0)]).ok();
+    estate.run(&["rollback", &estate.last_move(0), "--yes"]).ok();
 
     // On a terminal each of two moves has a bar.
     let moving =

@@ -20,7 +20,7 @@ fn retire_all(estate: &Estate) {
         "SELECT move FROM shardid.move WHERE state = 'done' AND kind = 'copy' AND retired_at IS NULL ORDER BY move",
     );
     for id in old.lines() {
-        estate.run(&["retire", id]).ok();
+        estate.run(&["retire", id, "--yes"]).ok();
     }
 }
 
@@ -157,7 +157,7 @@ fn the_second_ctrl_c_stops_a_move_under_way_where_it_can_stand() {
     locking.batch_execute("ROLLBACK").expect("the server is up");
     assert_eq!((estate.state(&id).as_str(), estate.last_move(1).as_str()), ("copying", ""));
     estate.run(&["resume", &id]).ok();
-    estate.run(&["retire", &id]).ok();
+    estate.run(&["retire", &id, "--yes"]).ok();
     estate.assert_no_streams();
 }
 
@@ -184,7 +184,7 @@ fn a_single_move_stops_at_ctrl_c_where_it_can_stand() {
     for state in ["planned", "copying", "following", "fenced", "switched", "done"] {
         assert!(json.contains(&format!("\"state\": \"{state}\"")), "{state} is not in {json}");
     }
-    estate.run(&["retire", &id]).ok();
+    estate.run(&["retire", &id, "--yes"]).ok();
     estate.assert_no_streams();
 }
 
@@ -229,6 +229,6 @@ fn ctrl_c_cancels_a_statement_that_waits() {
 
     estate.run(&["resume", &id]).ok();
     assert_eq!(estate.psql("pg2", "SELECT count(*) FROM shard_0000.item"), "1000");
-    estate.run(&["retire", &id]).ok();
+    estate.run(&["retire", &id, "--yes"]).ok();
     estate.assert_no_streams();
 }

@@ -126,7 +126,8 @@ fn what_makes_no_sense_is_refused_with_the_exit_code_for_it() {
     assert_eq!(code, 1, "there is nobody to ask: {said}");
     assert!(said.contains("look at the plan with `--dry-run`, then say `--yes`"), "{said}");
     for word in ["resume", "abort", "rollback", "retire"] {
-        let (code, said) = words(&[word, "999999"]);
+        let run = estate.say(word, "999999");
+        let (code, said) = (run.code, run.stderr);
         assert_eq!(code, 1, "{said}");
         assert!(said.contains("there is no move 999999"), "{said}");
     }
@@ -144,11 +145,14 @@ fn what_makes_no_sense_is_refused_with_the_exit_code_for_it() {
     let said = estate.run(&["move", &number, "--to", "pg3", "--yes"]).refused();
     assert!(said.contains("is already being moved"), "{said}");
     let (code, said) = words(&["resume", &id]);
-    assert!(code == 3 && said.contains("somebody else is working on move"), "{code} {said}");
+    assert!(
+        code == 3 && said.contains("somebody else is working on a move of shard"),
+        "{code} {said}"
+    );
     assert_eq!(held.let_go().code, 0);
 
     // Moved, with an old copy.
-    let said = estate.run(&["abort", &id]).refused();
+    let said = estate.run(&["abort", &id, "--yes"]).refused();
     assert!(
         said.contains("is done and cannot be aborted") && said.contains("shardid rollback"),
         "{said}"
@@ -159,9 +163,9 @@ fn what_makes_no_sense_is_refused_with_the_exit_code_for_it() {
         "{said}"
     );
     assert_eq!(words(&["resume", &id]).0, 0, "it is done already");
-    estate.run(&["retire", &id]).ok();
-    estate.run(&["retire", &id]).ok();
-    let said = estate.run(&["rollback", &id]).refused();
+    estate.run(&["retire", &id, "--yes"]).ok();
+    estate.run(&["retire", &id, "--yes"]).ok();
+    let said = estate.run(&["rollback", &id, "--yes"]).refused();
     assert!(said.contains("its old copy was dropped"), "{said}");
     estate.assert_no_trace(shard);
 }

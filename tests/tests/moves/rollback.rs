@@ -15,7 +15,7 @@ fn a_rollback_loses_nothing_of_what_was_written_since() {
     for _ in 0..3 {
         estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
         writer.wait_for(100);
-        estate.run(&["rollback", &estate.last_move(shard)]).ok();
+        estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
         assert_eq!(estate.home(shard), "pg1");
         writer.wait_for(20);
         estate.assert_no_trace(shard);
@@ -35,7 +35,7 @@ fn a_rollback_names_what_it_does_not_carry_back() {
     estate.psql("pg1", &format!("CREATE FUNCTION {schema}.same() RETURNS int LANGUAGE sql RETURN 1; CREATE VIEW {schema}.kept AS SELECT 1 AS one"));
     estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
     let quiet = |run: &shardid_tests::program::Run| !run.stderr.contains("not carried back");
-    let run = estate.run(&["rollback", &estate.last_move(shard)]);
+    let run = estate.run(&["rollback", &estate.last_move(shard), "--yes"]);
     assert!(run.code == 0 && quiet(&run), "{}", run.stderr);
     estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
     estate.psql(
@@ -46,7 +46,7 @@ fn a_rollback_names_what_it_does_not_carry_back() {
              GRANT SELECT ON {schema}.item TO app_back"
         ),
     );
-    let run = estate.run(&["rollback", &estate.last_move(shard)]);
+    let run = estate.run(&["rollback", &estate.last_move(shard), "--yes"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     for what in [
         format!("function {schema}.new(integer)"),
@@ -67,20 +67,32 @@ fn several_old_copies_are_dropped_at_once_and_one_that_cannot_be_is_named() {
     estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
     let first = estate.last_move(shard);
     // While it stands, going back is refused as what it is.
-    let held = estate.run_held("following/before-LowerFence", &["rollback", &first]);
+    let held = estate.run_held("following/before-LowerFence", &["rollback", &first, "--yes"]);
     let second = estate.last_move(shard);
-    let refused = estate.run(&["rollback", &second]);
+    let refused = estate.run(&["rollback", &second, "--yes"]);
     assert_eq!(refused.code, 3, "{}", refused.stderr);
     assert!(refused.stderr.contains(&format!("`shardid abort {second}`")), "{}", refused.stderr);
-    let twice = estate.run(&["rollback", &first]);
+    let twice = estate.run(&["rollback", &first, "--yes"]);
     assert_eq!(twice.code, 3, "{}", twice.stderr);
     assert!(twice.stderr.contains("is already being moved"), "{}", twice.stderr);
     held.kill();
-    estate.run(&["abort", &second]).ok();
-    let run = estate.run(&["retire", "999999", &first]);
-    assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.stderr.contains("there is no move 999999"), "{}", run.stderr);
-    assert!(run.stderr.contains(&format!("move {first} is retired")), "{}", run.stderr);
+    estate.run(&["abort", &second, "--yes"]).ok();
+    // All are looked at before the first is touched.
+    for wrong in ["999999", &second] {
+        let run = estate.run(&["retire", &first, wrong, "--yes"]);
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("move {wrong}")), "{}", run.stderr);
+        assert!(!run.stderr.contains("is retired"), "{}", run.stderr);
+    }
+    let asked = estate.run(&["retire", &first]).refused();
+    assert!(asked.contains("say `--yes`"), "{asked}");
+    let dry = estate.run(&["retire", &format!("{first}-{first}"), "--dry-run"]).ok();
+    assert!(dry.contains(&format!("move {first}: the old copy of shard {shard} on pg1")), "{dry}");
+    let list = estate.run(&["retire", &first, "--yes"]);
+    assert!(list.stderr.contains(&format!("move {first} is retired")), "{}", list.stderr);
+    let again = estate.run(&["retire", &first, "--yes"]);
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert!(again.stderr.contains("is retired already"), "{}", again.stderr);
     estate.assert_no_trace(shard);
 }
 
@@ -94,10 +106,13 @@ fn the_old_copy_can_be_read_while_it_follows_and_is_gone_after_retire() {
     shardid_tests::wait_until(Duration::from_secs(20), "the old copy to follow", || {
         estate.psql("pg1", &format!("SELECT count(*) FROM {schema}.item")) == "10"
     });
+    // It is locked here alone, as docs/moving-a-shard.md says.
+    let locked = format!("SELECT count(*) FROM (SELECT FROM {schema}.item FOR UPDATE) AS locked");
+    assert_eq!(estate.psql("pg1", &locked), "10");
     let id = estate.last_move(shard);
-    estate.run(&["retire", &id]).ok();
+    estate.run(&["retire", &id, "--yes"]).ok();
     estate.assert_no_trace(shard);
-    let said = estate.run(&["rollback", &id]).refused();
+    let said = estate.run(&["rollback", &id, "--yes"]).refused();
     assert!(said.contains(&format!("`shardid move {shard} --to pg1` takes it back")), "{said}");
 }
 
@@ -114,14 +129,14 @@ fn without_a_way_back_the_old_copy_is_kept_but_does_not_follow() {
         assert_eq!(estate.psql(&node, &streams), "0", "{node}");
     }
     estate.psql("pg2", &format!("INSERT INTO {schema}.item (n) VALUES (1)"));
-    let said = estate.run(&["rollback", &id]).refused();
+    let said = estate.run(&["rollback", &id, "--yes"]).refused();
     assert!(said.contains("its old copy does not follow"), "{said}");
     // Nor can it move back over its old copy.
     let said = estate.run(&["move", &number, "--to", "pg1", "--yes"]).refused();
     assert!(said.contains(&format!("shardid retire {id}")), "{said}");
-    estate.run(&["retire", &id]).ok();
+    estate.run(&["retire", &id, "--yes"]).ok();
     estate.run(&["move", &number, "--to", "pg1", "--yes"]).ok();
     assert_eq!(estate.psql("pg1", &format!("SELECT count(*) FROM {schema}.item")), "1");
-    estate.run(&["retire", &estate.last_move(shard)]).ok();
+    estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
     estate.assert_no_trace(shard);
 }

@@ -85,12 +85,12 @@ fn a_plain_nextval_gives_no_number_twice_there_and_back_again() {
                 more();
                 // Nearly back: the old copy's sequences were opened again.
                 let id = estate.last_move(shard);
-                estate.run_cut("fenced/before-next", &["rollback", &id]);
-                estate.run(&["abort", &estate.last_move(shard)]).ok();
+                estate.run_cut("fenced/before-next", &["rollback", &id, "--yes"]);
+                estate.run(&["abort", &estate.last_move(shard), "--yes"]).ok();
                 let mut old = estate.node("pg1").connect(DATABASE);
                 expect_error(&mut old, &format!("SELECT nextval('{schema}.plain')"), CLOSED);
                 more();
-                estate.run(&["rollback", &id]).ok();
+                estate.run(&["rollback", &id, "--yes"]).ok();
             }
             more();
         }));
@@ -147,7 +147,7 @@ fn sequences_of_every_kind_are_closed_where_they_were_and_go_on_where_they_are()
     assert_eq!(estate.psql("pg2", &rules), before);
     let last = format!("SELECT next_id({shard})");
     let last: i64 = estate.psql("pg2", &last).parse().expect("an id");
-    estate.run(&["rollback", &estate.last_move(shard)]).ok();
+    estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
     assert_eq!(estate.psql("pg1", &rules), before);
     for (name, next) in
         [("plain", "3"), ("down", "99998"), ("round", "2"), ("highest", "9223372036854775806")]
@@ -182,7 +182,10 @@ fn numbers_taken_between_the_switch_and_a_resume_are_not_given_again() {
         let given: i64 = estate.psql("pg2", &next).parse().expect("a number");
         assert!(given > last, "{given} after {last}");
         // Once the target gives numbers, a second resume must not take it back.
-        estate.run_cut("switched/before-OpenTarget", &["rollback", &estate.last_move(shard)]);
+        estate.run_cut(
+            "switched/before-OpenTarget",
+            &["rollback", &estate.last_move(shard), "--yes"],
+        );
         estate.run(&["resume", &estate.last_move(shard)]).ok();
         let back: i64 = estate.psql("pg1", &next).parse().expect("a number");
         assert!(back > given, "{back} after {given}");
@@ -192,7 +195,7 @@ fn numbers_taken_between_the_switch_and_a_resume_are_not_given_again() {
     estate.run(&["resume", &estate.last_move(shard)]).ok();
     let more: i64 = estate.psql("pg2", &next).parse().expect("a number");
     assert!(more > given, "{more} after {given}");
-    estate.run(&["retire", &estate.last_move(shard)]).ok();
+    estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
     estate.assert_no_trace(shard);
 }
 
@@ -227,6 +230,6 @@ fn a_transaction_that_has_called_nextval_sends_the_fence_back_until_it_ends() {
     let given: i64 =
         estate.psql("pg2", &format!("SELECT nextval('{schema}.plain')")).parse().expect("a number");
     assert!(given > taken, "{given} after {taken}");
-    estate.run(&["retire", &estate.last_move(shard)]).ok();
+    estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
     estate.assert_no_trace(shard);
 }

@@ -52,14 +52,14 @@ fn a_server_killed_in_any_state_of_a_move_costs_no_row() {
         server.start();
         let id = estate.last_move(SHARD);
         if abort {
-            estate.run(&["abort", &id]).ok();
+            estate.run(&["abort", &id, "--yes"]).ok();
             assert_eq!(estate.home(SHARD), home);
         } else {
             estate.run(&["resume", &id]).ok();
             assert_eq!(estate.home(SHARD), other);
             writer.wait_for(3);
             // What follows begins where it should, also after a crash of its server.
-            estate.run(&["rollback", &id]).ok();
+            estate.run(&["rollback", &id, "--yes"]).ok();
             assert_eq!(estate.home(SHARD), home);
         }
         writer.wait_for(2);
@@ -85,7 +85,7 @@ fn writers_do_not_wait_for_a_target_that_stays_down() {
         std::thread::sleep(Duration::from_millis(300));
         assert_eq!(writer.written(), before, "the fence stands");
         let id = estate.last_move(SHARD);
-        let run = estate.run(&[word, &id]);
+        let run = estate.say(word, &id);
         assert_eq!(run.code, 3, "{}", run.stderr);
         assert!(run.stderr.contains("could not reach node pg3"), "{}", run.stderr);
         // They go on where they were, though nothing can be removed yet.
@@ -96,7 +96,7 @@ fn writers_do_not_wait_for_a_target_that_stays_down() {
         writer.wait_for(5);
     }
     let tally = writer.end();
-    estate.run(&["retire", &estate.last_move(SHARD)]).ok();
+    estate.run(&["retire", &estate.last_move(SHARD), "--yes"]).ok();
     estate.assert_whole(SHARD, &tally);
     estate.assert_no_trace(SHARD);
 }
@@ -130,7 +130,7 @@ fn a_way_that_is_cut_stops_the_move_and_it_goes_on_once_mended() {
         proxies[if other == "pg3" { 2 } else { 1 }].cut();
         writer.wait_for(5);
         proxies[if other == "pg3" { 2 } else { 1 }].mend();
-        estate.run(&["rollback", &id]).ok();
+        estate.run(&["rollback", &id, "--yes"]).ok();
         writer.wait_for(2);
         tally.add(writer.end());
         estate.assert_whole(SHARD, &tally);

@@ -65,7 +65,7 @@ fn ten_round_trips_under_traffic_lose_no_row_refuse_no_reader_and_hardly_stop_wr
                 estate.run(&["move", "0", "--to", to, "--yes"]).ok();
                 moves.push((began, Instant::now()));
                 writers[0].wait_for(5);
-                estate.run(&["retire", &estate.last_move(shard)]).ok();
+                estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
             }
         }));
         stopped.store(true, Ordering::Relaxed);

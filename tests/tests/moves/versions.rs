@@ -40,13 +40,13 @@ fn a_shard_moves_to_a_later_version_and_back() {
         run(&estate, dump, &["move", &number, "--to", "pg2", "--yes"]).ok();
         add("pg2", "later");
         let id = estate.last_move(shard);
-        run(&estate, dump, &["rollback", &id]).ok();
+        run(&estate, dump, &["rollback", &id, "--yes"]).ok();
         assert_eq!(count("pg1"), (before + 1).to_string());
         add("pg1", "back");
         run(&estate, dump, &["move", &number, "--to", "pg2", "--yes"]).ok();
         assert_eq!(count("pg2"), (before + 2).to_string());
         let id = estate.last_move(shard);
-        run(&estate, dump, &["retire", &id]).ok();
+        run(&estate, dump, &["retire", &id, "--yes"]).ok();
         estate.assert_no_trace(shard);
         let words = run(&estate, later, &["move", &number, "--to", "pg1", "--yes"]).refused();
         assert!(words.contains("move to a node of the same version or a later one"), "{words}");

@@ -1,8 +1,13 @@
 -- Writes a move down: shard, source, target, kind, the move it takes back,
--- schema, whether the old copy is to follow, by whom.
+-- schema, whether the old copy is to follow, by whom. No row where the old copy that
+-- it goes back to is not there any more.
 WITH planned AS (
     INSERT INTO shardid.move (shard, source, target, kind, rollback_of, schema, way_back, planned_by)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    SELECT $1, $2, $3, $4, $5::bigint, $6, $7, $8
+     WHERE $5::bigint IS NULL
+        OR EXISTS (SELECT FROM shardid.move
+                    WHERE move = $5::bigint AND state = 'done' AND retire_begun_at IS NULL AND retired_at IS NULL
+                      FOR SHARE)
     RETURNING move, state
 ), logged AS (
     INSERT INTO shardid.move_log (move, state) SELECT move, state FROM planned

@@ -27,7 +27,7 @@ pub(crate) fn pause(setting: &Setting, table: &mut Table) {
         estate.run(&["move", "0", "--to", to, "--yes"]).ok();
         times.push((began, Instant::now()));
         writers[0].wait_for(20);
-        estate.run(&["retire", &estate.last_move(0)]).ok();
+        estate.run(&["retire", &estate.last_move(0), "--yes"]).ok();
     }
     let mut tally = Tally::default();
     for writer in writers {
@@ -75,7 +75,7 @@ pub(crate) fn copy_rate(setting: &Setting, table: &mut Table) {
         settle(&estate);
         estate.run(&["move", "0", "--to", to, "--yes", "--no-rollback"]).ok();
         moves.push(copying(&estate));
-        estate.run(&["retire", &estate.last_move(0)]).ok();
+        estate.run(&["retire", &estate.last_move(0), "--yes"]).ok();
     }
     let (pipe, copying) = (median(&pipes), median(&moves));
     let megabytes: f64 = estate

@@ -1,0 +1,221 @@
+//! `shardid abort`, `rollback`, `retire`: what ends moves, takes them back, and drops old copies.
+//!
+//! All moves that are named are looked at before the first is touched.
+
+use std::path::Path;
+
+use shardid_cluster::{MoveEvent, MoveState, next_state};
+
+use crate::cli::{EndMoves, Several};
+use crate::commands::print;
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::moving::{self, Entrance, Journal, Move, Options, Road, drive};
+use crate::talk;
+
+use super::moving::stands;
+
+/// What there is to do about a move.
+enum Todo {
+    /// This, in a line.
+    Do(String),
+    /// Nothing, and why.
+    Nothing(String),
+}
+
+/// What a command makes of a move.
+type Look = fn(&Move) -> Result<Todo, Failure>;
+
+/// The moves that are named and have something to be done, once that is confirmed.
+async fn confirmed(
+    file: &ClusterFile,
+    named: &Several,
+    look: Look,
+    question: &str,
+) -> Result<Vec<Move>, Failure> {
+    let mut journal = Journal::look(file).await?;
+    let mut failures = Vec::new();
+    let mut records = Vec::new();
+    if named.all {
+        // Those about which there is something to do; that is what "all" means here.
+        let all = journal.list(i64::MAX).await?;
+        records.extend(all.into_iter().filter(|record| matches!(look(record), Ok(Todo::Do(_)))));
+    }
+    for id in named.ids() {
+        match journal.read(id).await {
+            Ok(record) => records.push(record),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    let (mut todo, mut lines) = (Vec::new(), String::new());
+    for record in records {
+        match look(&record) {
+            Ok(Todo::Do(line)) => {
+                lines.push_str(&format!("  move {}: {line}\n", record.id));
+                todo.push(record);
+            }
+            Ok(Todo::Nothing(why)) => talk::line(format_args!("move {} {why}", record.id)),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    Failure::all(failures).map_or(Ok(()), Err)?;
+    if todo.is_empty() {
+        talk::line("nothing to do");
+    } else if named.dry_run {
+        print(&lines)?;
+        todo.clear();
+    } else {
+        talk::line(lines.trim_end());
+        let instead = "look at what it does with `--dry-run`, then say `--yes`";
+        if !named.yes && !talk::ask_or(question, instead)? {
+            return Err(Failure::new("not confirmed: nothing was changed"));
+        }
+    }
+    Ok(todo)
+}
+
+pub(super) async fn abort(file: Option<&Path>, args: &EndMoves) -> Result<(), Failure> {
+    let file = ClusterFile::load(file)?;
+    let look = |record: &Move| {
+        let Move { id, state, shard, source, .. } = record;
+        if *state == MoveState::Aborted {
+            return Ok(Todo::Nothing("is aborted already".to_owned()));
+        }
+        // The journal decides under the lock of the shard; this is only the sooner answer.
+        if next_state(record.kind, *state, MoveEvent::Abort).is_ok() {
+            return Ok(Todo::Do(format!(
+                "shard {shard} stays on {source}, and takes writes there"
+            )));
+        }
+        let failure = Failure::new(format!("move {id} is {state} and cannot be aborted"));
+        Err(match state {
+            MoveState::Done if record.can_roll_back() => {
+                failure.hint(format!("`shardid rollback {id}` goes back"))
+            }
+            MoveState::Done => {
+                failure.hint(format!("`shardid move {shard} --to {source}` takes the shard back"))
+            }
+            _ => failure.standing().hint(format!("`shardid resume {id}` goes on")),
+        })
+    };
+    let mut failures = Vec::new();
+    for record in confirmed(&file, &args.several, look, "Give this up?").await? {
+        if let Err(failure) = abort_one(&file, &record, args.options.into()).await {
+            failures.push(failure);
+        }
+    }
+    Failure::all(failures).map_or(Ok(()), Err)
+}
+
+async fn abort_one(file: &ClusterFile, record: &Move, options: Options) -> Result<(), Failure> {
+    let Move { id, state, .. } = record;
+    // First what writers wait for: the target may be down for long.
+    let mut entrance =
+        Entrance::enter(file, *id).await.map_err(|failure| stands(failure, *id, *state))?;
+    let nodes = moving::nodes_of(file, record);
+    let given_up = moving::watched(file, nodes, entrance.give_up()).await;
+    given_up.map_err(|failure| stands(failure, *id, entrance.record.state))?;
+    let mut road = entrance.road(file, options).await.map_err(|failure| {
+        stands(failure, *id, MoveState::Aborting).detail(format!(
+            "writers go on at {}; `shardid resume {id}` removes the rest once all servers are up",
+            record.source
+        ))
+    })?;
+    let state = drive(&mut road).await?;
+    talk::line(format_args!("move {id} is {state}"));
+    Ok(())
+}
+
+pub(super) async fn rollback(file: Option<&Path>, args: &EndMoves) -> Result<(), Failure> {
+    let file = ClusterFile::load(file)?;
+    let look = |record: &Move| match record.can_roll_back() {
+        true => {
+            let Move { shard, source, target, .. } = record;
+            Ok(Todo::Do(format!("shard {shard} goes back from {target} to {source}")))
+        }
+        false => Err(no_way_back(record)),
+    };
+    let records = confirmed(&file, &args.several, look, "Go back?").await?;
+    moving::watch_for_interrupts(records.len() > 1);
+    let mut failures = Vec::new();
+    for record in records {
+        if moving::asked_to_stop() {
+            break;
+        }
+        if let Err(failure) = roll_back_one(&file, &record, args.options.into()).await {
+            failures.push(failure);
+        }
+    }
+    Failure::all(failures).map_or(Ok(()), Err)
+}
+
+async fn roll_back_one(file: &ClusterFile, record: &Move, options: Options) -> Result<(), Failure> {
+    let Move { shard, source, target, .. } = record;
+    let mut journal = Journal::open(file).await?;
+    let id = journal
+        .plan(*shard, target, source, Some(record.id), &record.schema, false)
+        .await
+        // Another move of the shard stands.
+        .map_err(Failure::standing)?;
+    drop(journal);
+    talk::line(format_args!("move {id}: shard {shard} back from {target} to {source}"));
+    let mut road = Road::enter(file, id, options)
+        .await
+        .map_err(|failure| stands(failure, id, MoveState::Planned))?;
+    let state = drive(&mut road).await?;
+    talk::line(format_args!("move {id} is {state}"));
+    Ok(())
+}
+
+/// Why a move cannot be rolled back, and what can be done instead.
+fn no_way_back(record: &Move) -> Failure {
+    let Move { id, shard, state, source, .. } = record;
+    let because = |why: &str| Failure::new(format!("move {id} cannot be rolled back: {why}"));
+    let move_back = format!("`shardid move {shard} --to {source}` takes it back");
+    match (state, record.retired_us, record.rollback_of) {
+        (MoveState::Done, _, Some(earlier)) => {
+            because(&format!("it took move {earlier} back itself"))
+                .hint(format!("`shardid move {shard} --to {source}` goes there again"))
+        }
+        (MoveState::Done, Some(_), _) => because("its old copy was dropped").hint(move_back),
+        (MoveState::Done, None, _) if record.retiring => because("its old copy is being dropped")
+            .hint(format!("`shardid retire {id}` ends that; then {move_back}")),
+        (MoveState::Done, None, _) => because("its old copy does not follow (--no-rollback)")
+            .hint(format!("`shardid retire {id}` drops it; then {move_back}")),
+        (state, ..) if state.is_over() => {
+            because(&format!("it is {state}: the shard has stayed where it was"))
+                .hint("`shardid map` shows where each shard is")
+        }
+        (state, ..) if state.can_abort() => because(&format!("it is {state}"))
+            .standing()
+            .hint(format!("`shardid abort {id}` gives it up, `shardid resume {id}` goes on")),
+        (state, ..) => because(&format!("it is {state}"))
+            .standing()
+            .hint(format!("`shardid resume {id}` first")),
+    }
+}
+
+/// Drops the old copies of several moves; one that cannot be at that moment does not keep
+/// the others.
+pub(super) async fn retire(file: Option<&Path>, named: &Several) -> Result<(), Failure> {
+    let file = ClusterFile::load(file)?;
+    let look = |record: &Move| {
+        let Move { id, shard, source, state, .. } = record;
+        if record.has_old_copy() {
+            return Ok(Todo::Do(format!("the old copy of shard {shard} on {source} is dropped")));
+        }
+        if record.retired_us.is_some() {
+            return Ok(Todo::Nothing("is retired already".to_owned()));
+        }
+        Err(Failure::new(format!("move {id} has no old copy to drop: it is {state}"))
+            .hint("`shardid moves` shows what can be done with each"))
+    };
+    let mut failures = Vec::new();
+    for record in confirmed(&file, named, look, "Drop this?").await? {
+        match moving::retire(&file, record.id).await {
+            Ok(()) => talk::line(format_args!("move {} is retired", record.id)),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    Failure::all(failures).map_or(Ok(()), Err)
+}
