@@ -78,6 +78,10 @@ impl Run {
         assert_eq!(self.code, 1, "{}\n{}", self.stdout, self.stderr);
         assert!(self.stderr.contains("error: "), "{}", self.stderr);
         assert!(self.stderr.contains("\n\nhint: "), "{}", self.stderr);
+        // What drops data is never the word that helps; tests/cli/hints.rs has the few others.
+        for word in ["DROP SCHEMA", "DROP TABLE", "DROP TRIGGER", "DELETE FROM", "TRUNCATE"] {
+            assert!(!self.stderr.contains(word), "{word} in {}", self.stderr);
+        }
         self.stderr
     }
 }

@@ -278,17 +278,18 @@ impl Refusal {
             }
             Self::Declared(_) => "choose fewer shards or another layout".into(),
             Self::OpenTwice { shards, .. } => format!(
-                "find out which copy is in use, and drop the other one: `SELECT drop_shard({})`",
+                "`shardid moves` shows a move of shard {} that stands, and `shardid resume` mends that; where none does, find out which copy is in use before anything is changed",
                 any(shards)
             ),
-            Self::OpenElsewhere { shards, node, .. } => {
-                format!("if nobody uses it there, on {node}: `SELECT drop_shard({})`", any(shards))
-            }
+            Self::OpenElsewhere { shards, node, .. } => format!(
+                "`shardid moves` shows a move of shard {} that stands, and `shardid resume` mends that; where none does, the shard was made on {node} by hand",
+                any(shards)
+            ),
             Self::MovedAway { .. } => {
                 "the catalogue or the node seems to be restored from an older backup; nothing is changed until they agree".into()
             }
             Self::OtherLayout { node, shards, .. } => format!(
-                "leave {node} out of this cluster, or drop what is not used: `SELECT drop_shard({})`",
+                "leave {node} out of this cluster, or look at who uses it there: `SELECT * FROM shardid.shards WHERE shard = {}`",
                 any(shards)
             ),
             Self::HoldsShards { node, .. } => {

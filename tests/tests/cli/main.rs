@@ -5,6 +5,7 @@ mod cluster;
 mod cut;
 mod dev;
 mod file;
+mod hints;
 mod ids;
 mod lock;
 mod map;

@@ -74,7 +74,7 @@ fn shards_in_two_places_are_refused_with_the_command_that_mends_it() {
     }
     let error = refused(&before);
     assert!(error.contains("shard 5 is open on two nodes, pg1 and pg2"), "{error}");
-    assert!(error.contains("SELECT drop_shard(5)"), "{error}");
+    assert!(error.contains("`shardid moves` shows a move of shard 5"), "{error}");
     before.nodes[0].psql("SELECT drop_shard(5)");
     before.run(&["apply", "--yes"]).ok();
     assert!(before.run(&["map", "--format", "csv"]).ok().contains("\n5,pg2\n"));

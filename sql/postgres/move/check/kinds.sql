@@ -19,7 +19,7 @@ SELECT format('trigger %I of %I.%I fires on replicated rows too, and would fire 
  WHERE n.nspname = $1 AND NOT t.tgisinternal AND t.tgname <> 'shardid_fence' AND t.tgenabled IN ('A', 'R')
 UNION ALL
 SELECT format('%I.%I has a trigger shardid_fence of another move', n.nspname, c.relname),
-       format('`shardid moves` shows whether one is standing; if none: DROP TRIGGER shardid_fence ON %I.%I;', n.nspname, c.relname)
+       '`shardid moves` shows the move that has made it, and what can be done; `shardid verify` says what no move knows of'
   FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE n.nspname = $1 AND t.tgname = 'shardid_fence'
 UNION ALL
