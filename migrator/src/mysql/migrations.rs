@@ -8,7 +8,7 @@ type Files<const N: usize> = [(&'static str, &'static str); N];
 pub(super) const CATALOG: Files<1> = [("V1__ticket", sql!("catalog/V1__ticket.sql"))];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
-pub(super) const SCHEMA: Files<18> = [
+pub(super) const SCHEMA: Files<22> = [
     ("V1__server", sql!("schema/V1__server.sql")),
     ("V2__ticket", sql!("schema/V2__ticket.sql")),
     ("V3__create_ticket", sql!("schema/V3__create_ticket.sql")),
@@ -27,6 +27,10 @@ pub(super) const SCHEMA: Files<18> = [
     ("V16__next_segment", sql!("schema/V16__next_segment.sql")),
     ("V17__id_trigger", sql!("schema/V17__id_trigger.sql")),
     ("V18__note_block", sql!("schema/V18__note_block.sql")),
+    ("V19__counter", sql!("schema/V19__counter.sql")),
+    ("V20__draw_id", sql!("schema/V20__draw_id.sql")),
+    ("V21__create_shard", sql!("schema/V21__create_shard.sql")),
+    ("V22__single_tickets", sql!("schema/V22__single_tickets.sql")),
 ];
 
 #[cfg(test)]

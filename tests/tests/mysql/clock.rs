@@ -86,8 +86,8 @@ fn an_hour_that_comes_twice_comes_once_in_ids(engine: Engine) {
     }
     assert!(times.iter().all(|off| (0..5).contains(off)), "ids are off by {times:?} s");
 
-    // A block of the first time is not for the second, though the session's clock
-    // says that no time has gone by.
+    // What was taken in the first time is not taken for the second, though the session's
+    // clock says that no time has gone by.
     let change = change + 365 * 86_400 + 6 * 86_400; // 2027-10-31 01:00:00 UTC
     let offset = (change - 1800 - now) as f64;
     server.set_clock(offset);

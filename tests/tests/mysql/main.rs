@@ -7,6 +7,7 @@ mod change;
 mod clock;
 mod crash;
 mod defaults;
+mod draws;
 mod dump;
 mod flickr;
 mod harness;
