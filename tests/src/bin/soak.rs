@@ -2,9 +2,10 @@
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
+use shardid_tests::my::{Engine, Plays};
 use shardid_tests::rand::SeedableRng;
 use shardid_tests::rand::rngs::StdRng;
 use shardid_tests::soak::{Ending, Kind, Maker, Part, Scenario, Soak, Until, moves};
@@ -65,6 +66,10 @@ enum Name {
     /// Six sessions take --ids-each on one shard, in 20 crashes, with clock
     /// steps and a promotion in between
     DoneWhen,
+    /// Plays of sessions on MariaDB, numbered, from --from on; some are killed, some crash
+    Mariadb,
+    /// The same on MySQL
+    Mysql,
     /// --moves moves between three servers under traffic, every second one cut by
     /// a kill -9 of the program or of a server, then resumed or aborted
     Moves,
@@ -88,6 +93,8 @@ fn main() -> ExitCode {
             Name::Random => Scenario::Random(part(&arguments)),
             Name::DoneWhen => Scenario::Crashes { ids_each: arguments.ids_each },
             Name::Moves => return of_moves(seed, arguments.moves),
+            Name::Mariadb => return of_plays(Engine::MariaDb, seed, &arguments),
+            Name::Mysql => return of_plays(Engine::MySql, seed, &arguments),
         },
         maker: match arguments.maker {
             Who::Shardid => Maker::Shardid,
@@ -146,4 +153,38 @@ fn of_moves(seed: u64, count: u32) -> ExitCode {
     let seen = moves(&mut StdRng::seed_from_u64(seed), Until::Moves(count), true);
     println!("{seen}\nseed {seed}");
     ExitCode::SUCCESS
+}
+
+/// Plays for as long as it is told, 15 minutes by default.
+fn of_plays(engine: Engine, seed: u64, arguments: &Arguments) -> ExitCode {
+    let seconds = arguments.seconds.or(arguments.minutes.map(|minutes| minutes * 60));
+    let began = Instant::now();
+    let until = began + Duration::from_secs(seconds.unwrap_or(900));
+    let engine_name = engine.name().to_lowercase();
+    match Plays::new(engine, seed, None).run(arguments.from, until, 10) {
+        Ok(played) => {
+            println!(
+                "{} plays on {}, {} ids, {} kills, {} crashes in {} s: no id came twice",
+                played.next_play - arguments.from,
+                engine.name(),
+                played.ids,
+                played.kills,
+                played.crashes,
+                began.elapsed().as_secs()
+            );
+            println!(
+                "to go on: make soak ARGS='--scenario {engine_name} --seed {seed} --from {}'",
+                played.next_play
+            );
+            ExitCode::SUCCESS
+        }
+        Err(finding) => {
+            eprintln!("error: {finding}");
+            eprintln!(
+                "hint: make soak ARGS='--scenario {engine_name} --seed {seed} --from {}' plays it again",
+                finding.play
+            );
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -8,11 +8,13 @@ mod builder;
 mod client;
 mod engine;
 mod install;
+mod plays;
 mod server;
 
 pub use builder::Builder;
 pub use client::{Refused, expect_refused, query, try_query};
 pub use engine::Engine;
+pub use plays::{Finding, Ledger, Played, Plays};
 pub use server::{Server, shared};
 
 /// Gives each test two names, `on_mariadb::NAME` and `on_mysql::NAME`.

@@ -12,6 +12,7 @@ mod dump;
 mod flickr;
 mod harness;
 mod ids;
+mod plays;
 mod rights;
 mod segments;
 mod tickets;

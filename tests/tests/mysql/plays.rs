@@ -1,0 +1,46 @@
+//! Sessions made up from a seed: what nobody thought of. `make soak` has the long run.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use shardid_tests::my::{Engine, Ledger, Plays};
+use shardid_tests::{on_both_engines, seed};
+
+on_both_engines!(plays_of_many_sessions_repeat_nothing, plays_find_what_other_functions_do_wrong,);
+
+fn plays_of_many_sessions_repeat_nothing(engine: Engine) {
+    let plays = Plays::new(engine, seed(), None);
+    let until = Instant::now() + Duration::from_secs(20);
+    let played = plays.run(0, until, 10).unwrap_or_else(|finding| panic!("{finding}"));
+    assert!(played.ids > 300 && played.next_play >= 3, "{played:?}");
+}
+
+/// The control: functions that are known to be wrong must be found out.
+fn plays_find_what_other_functions_do_wrong(engine: Engine) {
+    let read = |file: &str| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sql/mysql/schema");
+        fs::read_to_string(folder.join(file)).expect("the file is there")
+    };
+    let now = read("V20__draw_id.sql");
+    let planted = now.replace("SET at = drawn;", "SET at = drawn - drawn % 2;");
+    assert_ne!(planted, now);
+    let repeats = [" came to ", " came after ", " stands in two rows"].as_slice();
+    // The one of before left a user lock with a session that was killed, and repeated ids.
+    let both = [repeats, &["the lock is", "could not take ids", "user-level lock"]].concat();
+    for (replace, expected) in [(planted, repeats), (read("V14__next_id.sql"), &both)] {
+        let plays = Plays::new(engine, 5, Some(&replace));
+        let until = Instant::now() + Duration::from_secs(120);
+        let finding = plays.run(0, until, 0).expect_err("it is wrong");
+        assert!(expected.iter().any(|said| finding.what.contains(said)), "{finding}");
+    }
+}
+
+#[test]
+fn a_planted_repeat_is_found_and_its_clients_named() {
+    let ledger = Ledger::default();
+    ledger.add(0, 41, "one").expect("it is new");
+    ledger.add(1, 41, "two").expect("of another layout it is another id");
+    let found = ledger.add(0, 41, "three").expect_err("it was planted");
+    assert_eq!(found, "id 41 of instagram came to one and to three");
+}
