@@ -8,7 +8,7 @@ type Files<const N: usize> = [(&'static str, &'static str); N];
 pub(super) const CATALOG: Files<1> = [("V1__ticket", sql!("catalog/V1__ticket.sql"))];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
-pub(super) const SCHEMA: Files<22> = [
+pub(super) const SCHEMA: Files<24> = [
     ("V1__server", sql!("schema/V1__server.sql")),
     ("V2__ticket", sql!("schema/V2__ticket.sql")),
     ("V3__create_ticket", sql!("schema/V3__create_ticket.sql")),
@@ -31,6 +31,8 @@ pub(super) const SCHEMA: Files<22> = [
     ("V20__draw_id", sql!("schema/V20__draw_id.sql")),
     ("V21__create_shard", sql!("schema/V21__create_shard.sql")),
     ("V22__single_tickets", sql!("schema/V22__single_tickets.sql")),
+    ("V23__read_ids", sql!("schema/V23__read_ids.sql")),
+    ("V24__next_tickets", sql!("schema/V24__next_tickets.sql")),
 ];
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ on_both_engines!(
     raising_never_goes_back,
     a_class_that_changes_under_load_repeats_nothing,
     flickrs_table_that_changes_under_load_repeats_nothing,
+    many_numbers_come_with_the_class_they_are_of,
 );
 
 fn next(client: &mut Conn, name: &str) -> u64 {
@@ -110,6 +111,61 @@ fn flickrs_table_that_changes_under_load_repeats_nothing(engine: Engine) {
         "CREATE DATABASE flickr; CALL shardid.create_flickr_tables('flickr', 1, 2)",
         "REPLACE INTO flickr.Tickets64 (stub) VALUES ('a'); SELECT LAST_INSERT_ID()",
     );
+}
+
+fn many_numbers_come_with_the_class_they_are_of(engine: Engine) {
+    let server = Server::builder(engine).start();
+    server.query("CALL shardid.create_ticket('many', 1, 2)");
+    let done = AtomicBool::new(false);
+    let (got, classes) = scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|session| {
+                let (server, done) = (&server, &done);
+                scope.spawn(move || {
+                    let (mut client, mut got) = (server.connect(), Vec::new());
+                    while !done.load(Ordering::Relaxed) {
+                        let call = "CALL shardid.next_tickets('many', 5)";
+                        match try_query::<(i64, i64, i64)>(&mut client, call) {
+                            Ok(rows) => got.extend(rows),
+                            Err(refused) => assert_eq!(refused.sqlstate, "55000", "{refused:?}"),
+                        }
+                    }
+                    (session, got)
+                })
+            })
+            .collect();
+        let end = EndOf(&done);
+        let admin = &mut server.connect();
+        let mut classes = vec![(1, 2, 0)];
+        for (number, servers) in [(1, 3), (4, 5), (2, 2)] {
+            sleep(Duration::from_millis(300));
+            let floor = limit(admin, "many", 500);
+            let change =
+                format!("CALL shardid.restep_ticket('many', {number}, {servers}, {floor})");
+            query::<u64>(admin, &change);
+            classes.push((number, servers, floor));
+        }
+        sleep(Duration::from_millis(100));
+        drop(end);
+        let got: Vec<_> = threads.into_iter().map(|t| t.join().expect("no error")).collect();
+        (got, classes)
+    });
+    let mut numbers = Vec::new();
+    for (session, rows) in got {
+        let mut own = Vec::new();
+        for (first, last, delta) in rows {
+            assert_eq!(last, first + 4 * delta);
+            let (class, servers, _) =
+                classes.iter().rev().find(|(_, _, floor)| first > *floor).expect("above 0");
+            assert_eq!((first % servers, delta), (class % servers, *servers), "{classes:?}");
+            own.extend((0..5).map(|n| first + n * delta));
+        }
+        numbers.push((session, own));
+    }
+    assert!(assert_unique(&numbers) > 50);
+    let client = &mut server.connect();
+    expect_refused(client, "CALL shardid.next_tickets('absent', 5)", "42704");
+    expect_refused(client, "CALL shardid.next_tickets('many', 0)", "22023");
 }
 
 /// Sets a ceiling so much above the last number, and returns the floor below it.

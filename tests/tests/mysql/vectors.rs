@@ -9,6 +9,7 @@ on_both_engines!(
     the_vectors_are_those_of_postgresql,
     searches_by_time_use_the_primary_key,
     what_is_not_an_id_is_refused,
+    what_both_engines_must_mean_alike,
 );
 
 fn the_vectors_are_those_of_postgresql(engine: Engine) {
@@ -87,4 +88,45 @@ fn what_is_not_an_id_is_refused(engine: Engine) {
         query::<(Nothing, Nothing, Nothing, Nothing)>(client, nothing),
         [(None, None, None, None)]
     );
+}
+
+fn what_both_engines_must_mean_alike(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    // As text, so that a number in quotes is told from a number.
+    let parts = "SELECT CAST(shardid.id_parts(235086380428956672) AS CHAR)";
+    assert_eq!(
+        query::<String>(client, parts),
+        [r#"{"slot": 0, "time": "2026-11-21T08:34:40.394000Z", "shard": 5}"#.to_owned()].map(
+            |mysql| match engine {
+                Engine::MySql => mysql,
+                // The same members, in the order they were given.
+                Engine::MariaDb =>
+                    r#"{"time": "2026-11-21T08:34:40.394000Z", "shard": 5, "slot": 0}"#.to_owned(),
+            }
+        )
+    );
+    // A zone in the text is that zone, whatever the session's is.
+    query::<u64>(client, "SET time_zone = '-05:00'");
+    let at = |client: &mut _, time: &str| {
+        query::<i64>(client, &format!("SELECT shardid.id_at({time})"))[0]
+    };
+    let noon = at(client, "'2026-06-01 12:00:00'");
+    for same in [
+        "'2026-06-01 14:00:00+02:00'",
+        "'2026-06-01T06:30:00.000-05:30'",
+        "'2026-06-01T12:00:00Z'",
+        "'2026-06-01 12:00'",
+        "TIMESTAMP'2026-06-01 12:00:00'",
+        "CAST('2026-06-01' AS DATE) + INTERVAL 12 HOUR",
+    ] {
+        assert_eq!(at(client, same), noon, "{same}");
+    }
+    assert!(at(client, "CAST('2026-06-01' AS DATE)") < noon);
+    for text in ["'2026-06-01 12:00:00 CET'", "'at noon'", "'2026-13-01'"] {
+        expect_refused(client, &format!("SELECT shardid.id_at({text})"), "22007");
+    }
+    // A letter that only upper case makes an I.
+    query::<u64>(client, "SET NAMES utf8mb4");
+    expect_refused(client, "SELECT shardid.id_from_text('000000000000\u{131}')", "22P02");
+    assert_eq!(query::<i64>(client, "SELECT shardid.id_from_text('000000000000i')"), [1]);
 }
