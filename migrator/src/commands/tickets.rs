@@ -300,13 +300,21 @@ async fn verify(file: &ClusterFile, args: &TicketsVerify) -> Result<ExitCode, Fa
     let look = tickets::look(file, "verify", args.accept_power_loss).await?;
     let found = problems(&look.truth);
     let mut said: Vec<String> = Vec::new();
-    for (_, answer) in &look.nodes {
+    for (node, answer) in &look.nodes {
         let failures: Vec<&Failure> = match answer {
             Ok(answer) => answer.refusals.iter().collect(),
             Err(failure) => vec![failure],
         };
         for (message, hint) in failures.iter().flat_map(|failure| failure.messages()) {
             said.push(format!("{message}: {}", hint.unwrap_or("look at `shardid tickets status`")));
+        }
+        if let Ok(answer) = answer
+            && let Some(first) = answer.missing.first()
+        {
+            let more = answer.missing.len() - 1;
+            said.push(format!(
+                "node {node}: {first} and {more} more of schema shardid are missing, as after a dump without --routines: shardid apply"
+            ));
         }
     }
     if args.json {
@@ -317,13 +325,19 @@ async fn verify(file: &ClusterFile, args: &TicketsVerify) -> Result<ExitCode, Fa
         let lines: String = said.iter().map(|line| format!("{line}\n")).collect();
         print(&format!("{lines}{}", view::findings(&found)))?;
     }
-    if !found.is_empty() || !said.is_empty() {
-        return Ok(ExitCode::FAILURE);
-    }
-    if !args.dry_run {
+    // A server that is down, or wrong, keeps nobody from remembering the others.
+    let (sound, not_remembered) = sound(&look, &found);
+    if !args.dry_run && !sound.servers.is_empty() {
         let mut journal = Journal::connect(file, "verify").await?;
         journal.session.lock(&journal.node, Duration::from_secs(10)).await?;
-        tickets::apply::remember(file, &mut journal, &look.truth).await?;
+        tickets::apply::remember(file, &mut journal, &sound).await?;
+    }
+    if !found.is_empty() || !said.is_empty() {
+        if !args.json && !not_remembered.is_empty() {
+            let nodes: Vec<String> = not_remembered.iter().map(ToString::to_string).collect();
+            print(&format!("how far it is, is not remembered of {}\n", nodes.join(", ")))?;
+        }
+        return Ok(ExitCode::FAILURE);
     }
     if !args.json {
         let servers = look.nodes.len();
@@ -334,4 +348,18 @@ async fn verify(file: &ClusterFile, args: &TicketsVerify) -> Result<ExitCode, Fa
         ))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was seen of the servers that nothing was found on, and the others.
+fn sound(look: &Look, found: &[TicketProblem]) -> (TicketTruth, Vec<NodeName>) {
+    let mut truth = look.truth.clone();
+    let mut left_out = Vec::new();
+    for (node, answer) in &look.nodes {
+        let refused = !answer.as_ref().is_ok_and(|answer| answer.refusals.is_empty());
+        if refused || found.iter().any(|problem| problem.is_on(node)) {
+            truth.servers.remove(node);
+            left_out.push(node.clone());
+        }
+    }
+    (truth, left_out)
 }

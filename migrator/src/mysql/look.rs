@@ -39,15 +39,26 @@ impl Settings {
         node: &NodeName,
     ) -> Result<Self, Failure> {
         let rows = sqlx::raw_sql(sql!("look/variables.sql"))
-            .fetch_all(connection)
+            .fetch_all(&mut *connection)
             .await
             .map_err(|error| failure(node, &error))?;
+        let said = |error: sqlx::Error| failure(node, &error);
+        let stands_still: bool = sqlx::query_scalar(sql!("look/sysdate.sql"))
+            .fetch_one(&mut *connection)
+            .await
+            .map_err(said)?;
+        let may_create: bool = sqlx::query_scalar(sql!("look/may_create.sql"))
+            .fetch_one(&mut *connection)
+            .await
+            .map_err(said)?;
+        let asked = [("sysdate stands still", stands_still), ("may create", may_create)];
+        let asked = asked.map(|(name, is)| (name.to_owned(), u8::from(is).to_string()));
         let pairs = rows.iter().map(|row| {
             let name: String = row.try_get_unchecked(0).unwrap_or_default();
             let value: String = row.try_get_unchecked(1).unwrap_or_default();
             (name.to_ascii_lowercase(), value)
         });
-        Ok(Self(pairs.collect()))
+        Ok(Self(pairs.chain(asked).collect()))
     }
 
     fn get(&self, name: &str) -> &str {
@@ -75,6 +86,18 @@ impl Settings {
     /// What MySQL knows a server by, and MariaDB has not.
     pub(crate) fn uuid(&self) -> Option<&str> {
         self.0.get("server_uuid").map(String::as_str).filter(|uuid| !uuid.is_empty())
+    }
+
+    /// Why this user cannot make functions here; error 1419 in the middle of it otherwise.
+    pub(crate) fn no_functions(&self, node: &NodeName) -> Option<Failure> {
+        let refused = self.is_on("log_bin")
+            && !self.is_on("log_bin_trust_function_creators")
+            && !self.is_on("may create");
+        refused.then(|| {
+            Failure::new("the server has a binary log, and this user may not make functions there")
+                .at(format!("node {node}"))
+                .hint("SET GLOBAL log_bin_trust_function_creators = 1 (a managed server: in its parameter group), or use a user with SUPER")
+        })
     }
 
     /// All reasons not to hand out numbers here; `power_loss` is accepted by
@@ -108,6 +131,18 @@ impl Settings {
                 "SET PERSIST binlog_format = 'ROW' (MariaDB: SET GLOBAL, and in its option file), then connect anew",
             );
         }
+        if self.get("innodb_autoinc_lock_mode") == "0" {
+            refuse(
+                "innodb_autoinc_lock_mode is 0, with which whoever takes an id locks out all others until the statement ends".to_owned(),
+                "set innodb_autoinc_lock_mode to 1 or 2 in the server's option file, and restart it",
+            );
+        }
+        if self.is_on("sysdate stands still") {
+            refuse(
+                "the server runs with --sysdate-is-now: a client that sets its time would move the ids of all".to_owned(),
+                "start the server without sysdate-is-now",
+            );
+        }
         match self.get("innodb_flush_log_at_trx_commit") {
             "1" => {}
             "2" if power_loss => {}
@@ -122,6 +157,35 @@ impl Settings {
         }
         found
     }
+}
+
+/// The server that this one follows; `None` also where the user may not ask.
+///
+/// What is written on a replica comes in the way of what it is sent: on MariaDB that ends the
+/// replication, on MySQL both would be one server of a ticket.
+pub(crate) async fn follows(connection: &mut MySqlConnection, flavour: Flavour) -> Option<String> {
+    let (statement, host, port, states) = match flavour {
+        Flavour::MariaDb => (
+            sql!("look/replica_mariadb.sql"),
+            "Master_Host",
+            "Master_Port",
+            ["Slave_IO_Running", "Slave_SQL_Running"],
+        ),
+        Flavour::MySql => (
+            sql!("look/replica_mysql.sql"),
+            "Source_Host",
+            "Source_Port",
+            ["Replica_IO_Running", "Replica_SQL_Running"],
+        ),
+    };
+    let rows = sqlx::raw_sql(statement).fetch_all(connection).await.ok()?;
+    let text = |row: &sqlx::mysql::MySqlRow, name: &str| {
+        row.try_get_unchecked::<String, _>(name).unwrap_or_default()
+    };
+    // One that was stopped for good, because it has taken over, is none.
+    let row = rows.iter().find(|row| states.iter().any(|state| text(row, state) != "No"))?;
+    let port: u32 = row.try_get_unchecked(port).unwrap_or_default();
+    Some(format!("{}:{port}", text(row, host)))
 }
 
 /// Tables that would begin again at 1 after a crash.
@@ -177,6 +241,9 @@ mod tests {
         assert!(refused(&[("version", "10.5.9-MariaDB")], false)[0].contains("MariaDB 10.6"));
         assert!(refused(&[("version", "5.7.44")], false)[0].contains("MySQL 8.0"));
         assert!(refused(&[("super_read_only", "ON")], false)[0].contains("read-only"));
+        assert!(refused(&[("innodb_autoinc_lock_mode", "0")], false)[0].contains("lock_mode is 0"));
+        assert!(refused(&[("innodb_autoinc_lock_mode", "1")], false).is_empty());
+        assert!(refused(&[("sysdate stands still", "1")], false)[0].contains("--sysdate-is-now"));
         let all = [two, ("read_only", "1"), ("binlog_format", "statement")];
         assert_eq!(refused(&all, false).len(), 3);
     }

@@ -4,6 +4,8 @@
 //! and not written down: each of them may be run again. Whoever calls
 //! [`schema`] or [`catalog`] holds the server's lock.
 
+use std::collections::BTreeSet;
+
 use refinery_core::{Migration, Runner};
 use shardid_cluster::NodeName;
 use sqlx::Executor;
@@ -39,12 +41,50 @@ pub(crate) fn latest(migrations: &[Migration]) -> i32 {
     migrations.last().map_or(0, Migration::version)
 }
 
-/// Makes the schema or brings it up to date.
+/// The routines that the schema has, by kind and name, such as `function next_id`.
+fn routines() -> BTreeSet<String> {
+    let lines = SCHEMA.iter().flat_map(|(_, sql)| sql.lines());
+    let made = lines.filter_map(|line| line.strip_prefix("CREATE "));
+    made.filter_map(|rest| rest.split_once(" shardid."))
+        .filter(|(kind, _)| matches!(*kind, "FUNCTION" | "PROCEDURE"))
+        .filter_map(|(kind, rest)| {
+            let name = rest.split('(').next()?.trim();
+            Some(format!("{} {name}", kind.to_lowercase()))
+        })
+        .collect()
+}
+
+/// Routines that are not there, though the history says that they were made: a dump leaves
+/// them out, unless it is made with `--routines`.
+pub(crate) async fn missing_routines(
+    connection: &mut MySqlConnection,
+    node: &NodeName,
+) -> Result<Vec<String>, Failure> {
+    let there: Vec<String> = sqlx::query_scalar(sql!("look/routines.sql"))
+        .fetch_all(connection)
+        .await
+        .map_err(|error| failure(node, &error))?;
+    Ok(routines().into_iter().filter(|routine| !there.contains(routine)).collect())
+}
+
+/// Makes the schema or brings it up to date, and makes routines again that are missing.
 pub(crate) async fn schema(
     connection: &mut MySqlConnection,
     node: &NodeName,
 ) -> Result<(), Failure> {
-    run(connection, &of_schema(), "shardid.schema_history", node).await
+    run(connection, &of_schema(), "shardid.schema_history", node).await?;
+    if missing_routines(connection, node).await?.is_empty() {
+        return Ok(());
+    }
+    // All of them, in order: each may be run again, and later ones replace what earlier ones made.
+    for migration in of_schema() {
+        let sql = migration.sql().unwrap_or_default().to_owned();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql))
+            .execute(&mut *connection)
+            .await
+            .map_err(|error| failure(node, &error))?;
+    }
+    Ok(())
 }
 
 /// Makes the catalogue's tables or brings them up to date.
@@ -80,3 +120,17 @@ async fn run(
 }
 
 refinery_session!(Session, MySqlConnection);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_routines_of_the_schema_are_known_by_kind_and_name() {
+        let all = routines();
+        for one in ["function next_id", "function next_tickets", "procedure next_tickets"] {
+            assert!(all.contains(one), "{one} is not in {all:?}");
+        }
+        assert!(all.len() > 40, "{all:?}");
+    }
+}

@@ -11,7 +11,7 @@ use sqlx::FromRow;
 use super::{Journal, Session, rows};
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
-use crate::mysql::look::{Settings, unsafe_tables};
+use crate::mysql::look::{Settings, follows, unsafe_tables};
 use crate::mysql::{self, migrate};
 
 /// What a node said, and what speaks against it.
@@ -25,6 +25,8 @@ pub(crate) struct Answer {
     pub(crate) refusals: Vec<Failure>,
     /// The last migration that this kind of server needs.
     pub(crate) latest: i32,
+    /// Routines of ours that are missing.
+    pub(crate) missing: Vec<String>,
 }
 
 /// What was seen of tickets.
@@ -167,6 +169,7 @@ async fn ask(
         server: TicketServer::default(),
         refusals: Vec::new(),
         latest: 0,
+        missing: Vec::new(),
     };
     if let Session::Postgres(connection) = &session
         && let Some(number) = connection.server_version_num()
@@ -180,7 +183,25 @@ async fn ask(
         answer.refusals = settings.refusals(node, accept_power_loss);
         answer.refusals.append(&mut unsafe_tables(connection, node).await?);
         answer.latest = migrate::latest(&migrate::of_schema());
-        answer.server.migration = Some(installed(connection, node, &mut answer.refusals).await?);
+        let mut done = installed(connection, node, &mut answer.refusals).await?;
+        if done == answer.latest {
+            answer.missing = migrate::missing_routines(connection, node).await?;
+            if !answer.missing.is_empty() {
+                // The last is made again, and whatever else there is not.
+                done -= 1;
+            }
+        }
+        if done < answer.latest {
+            answer.refusals.extend(settings.no_functions(node));
+        }
+        if let Some(other) = follows(connection, settings.flavour()).await {
+            answer.refusals.push(
+                Failure::new(format!("the server is a replica: it follows {other}"))
+                    .at(format!("node {node}"))
+                    .hint("name the server that it follows; where this one has taken over, stop its replication for good"),
+            );
+        }
+        answer.server.migration = Some(done);
         uuid = settings.uuid().map(str::to_owned);
     }
     let has: Result<Vec<HasRow>, _> = rows!(&mut session, "tickets/has.sql");

@@ -14,6 +14,8 @@ on_both_engines! {
     a_copy_of_a_server_is_refused,
     a_wrong_offset_is_named_and_mended,
     a_ticket_that_was_dropped_is_made_again_above_what_was_seen,
+    a_server_that_is_down_keeps_nobody_from_noticing_a_restore_of_another,
+    a_schema_restored_without_its_routines_is_found_and_mended,
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -113,6 +115,50 @@ fn a_server_restored_after_the_last_look_is_raised_when_its_owner_says_so(engine
     servers.run(&["apply", "--yes", "--restored", "my2"]).ok();
     assert!(take(&servers, "my2", 1) > last);
     servers.is_clean();
+}
+
+fn a_server_that_is_down_keeps_nobody_from_noticing_a_restore_of_another(engine: Engine) {
+    let servers = Servers::start(engine, 3);
+    servers.is_clean();
+    servers.stop("my3");
+    backup(&servers, "my2", 2);
+    servers.stop("my3");
+    let last = take(&servers, "my2", 500) + 3 * 499;
+    // The look that must remember how far my2 is, although my3 does not answer.
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(run.stdout.contains("not remembered of my3"), "{}", run.stdout);
+    restore(&servers, "my2", 2);
+    servers.stop("my3");
+    let run = servers.run(&["tickets", "verify"]);
+    assert!(run.stdout.contains("node my2 was restored from a backup"), "{}", run.stdout);
+    assert!(run.stdout.contains(&format!("although {last} was handed out")), "{}", run.stdout);
+    assert!(run.stdout.contains("not remembered of my2, my3"), "{}", run.stdout);
+    servers.dev_up(0, 3);
+    servers.run(&["apply", "--yes"]).ok();
+    assert!(take(&servers, "my2", 1) > last);
+    servers.is_clean();
+}
+
+fn a_schema_restored_without_its_routines_is_found_and_mended(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    let last = take(&servers, "my2", 10) + 2 * 9;
+    // What is there after a dump without --routines.
+    servers.sql("my2", "DROP FUNCTION shardid.next_id; DROP PROCEDURE shardid.next_tickets; DROP FUNCTION shardid.next_tickets");
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stdout.contains("function next_id and 2 more of schema shardid are missing"),
+        "{}",
+        run.stdout
+    );
+    let plan = servers.run(&["plan"]);
+    assert!(plan.stdout.contains("my2"), "{}", plan.stdout);
+    servers.run(&["apply", "--yes"]).ok();
+    assert!(take(&servers, "my2", 1) > last);
+    servers.sql("my2", "CALL shardid.create_shard(5, 'instagram'); SELECT shardid.next_id(5)");
+    let plan = servers.run(&["plan"]).ok();
+    assert!(plan.contains("nothing to do"), "{plan}");
 }
 
 /// What MySQL alone has: a server that is made from a backup gets another identity.

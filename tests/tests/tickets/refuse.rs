@@ -6,6 +6,8 @@ use crate::servers::{Engine, Servers};
 on_both_engines! {
     settings_that_could_repeat_numbers_are_refused_all_at_once,
     a_table_that_forgets_in_a_crash_is_refused,
+    a_replica_is_refused_while_it_follows,
+    a_user_who_may_not_make_functions_is_told_before_anything_is_made,
     a_user_without_the_privileges_is_told_what_is_missing,
     the_password_is_taken_from_the_option_file_or_a_variable,
 }
@@ -45,9 +47,46 @@ fn a_table_that_forgets_in_a_crash_is_refused(engine: Engine) {
     servers.run(&["apply", "--yes"]).ok();
 }
 
+fn a_replica_is_refused_while_it_follows(engine: Engine) {
+    let servers = Servers::up(engine, 0, 2);
+    let (begin, end) = match engine {
+        Engine::Mariadb => (
+            "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = 1, MASTER_USER = 'nobody'; START SLAVE",
+            "STOP SLAVE",
+        ),
+        Engine::Mysql => (
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = 1, SOURCE_USER = 'nobody'; START REPLICA",
+            "STOP REPLICA",
+        ),
+    };
+    servers.sql("my2", begin);
+    let error = servers.run(&["apply", "--yes"]).refused();
+    assert!(error.contains("the server is a replica: it follows 127.0.0.1:1"), "{error}");
+    assert_eq!(servers.sql("my2", "SHOW DATABASES LIKE 'shardid'"), "", "nothing was made");
+    servers.sql("my2", end);
+    servers.run(&["apply", "--yes"]).ok();
+}
+
+fn a_user_who_may_not_make_functions_is_told_before_anything_is_made(engine: Engine) {
+    let servers = Servers::up(engine, 0, 1);
+    servers.sql(
+        "my1",
+        "CREATE USER 'maker'@'localhost'; GRANT ALL ON shardid.* TO 'maker'@'localhost'; GRANT ALL ON app.* TO 'maker'@'localhost'",
+    );
+    assert_eq!(servers.sql("my1", "SELECT @@log_bin"), "1", "there is a binary log");
+    servers.edit("mysql://root@", "mysql://maker@");
+    let error = servers.run(&["apply", "--yes"]).refused();
+    assert!(error.contains("SET GLOBAL log_bin_trust_function_creators = 1"), "{error}");
+    assert_eq!(servers.sql("my1", "SHOW DATABASES LIKE 'shardid'"), "", "nothing was made");
+    servers.sql("my1", "SET GLOBAL log_bin_trust_function_creators = 1");
+    servers.run(&["apply", "--yes"]).ok();
+}
+
 fn a_user_without_the_privileges_is_told_what_is_missing(engine: Engine) {
     let servers = Servers::up(engine, 0, 1);
     servers.sql("my1", "CREATE USER 'weak'@'localhost'; GRANT ALL ON app.* TO 'weak'@'localhost'");
+    // Else that is what is missing first.
+    servers.sql("my1", "SET GLOBAL log_bin_trust_function_creators = 1");
     servers.edit("mysql://root@", "mysql://weak@");
     let error = servers.run(&["apply", "--yes"]).refused();
     assert!(error.contains("denied") && error.contains("hint: "), "{error}");

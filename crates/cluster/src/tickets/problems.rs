@@ -123,6 +123,19 @@ impl TicketProblem {
         matches!(self, Self::WrongClass { ticket, .. } | Self::Ceiling { ticket, .. } if ticket == of)
     }
 
+    /// Whether what this server says of itself cannot be taken for what it was.
+    ///
+    /// A change that stands is on all servers.
+    pub fn is_on(&self, server: &NodeName) -> bool {
+        match self {
+            Self::Standing(_) => true,
+            Self::SameServer(first, second) | Self::OpenTwice { first, second, .. } => {
+                first == server || second == server
+            }
+            other => other.node() == Some(server),
+        }
+    }
+
     /// The server it is on, unless it is between servers.
     pub fn node(&self) -> Option<&NodeName> {
         match self {

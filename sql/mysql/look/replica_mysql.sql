@@ -1,0 +1,2 @@
+-- What a server that follows another says of it.
+SHOW REPLICA STATUS
