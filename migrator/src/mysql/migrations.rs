@@ -30,7 +30,7 @@ pub(super) const SCHEMA: Files<24> = [
     ("V19__counter", sql!("schema/V19__counter.sql")),
     ("V20__draw_id", sql!("schema/V20__draw_id.sql")),
     ("V21__create_shard", sql!("schema/V21__create_shard.sql")),
-    ("V22__single_tickets", sql!("schema/V22__single_tickets.sql")),
+    ("V22__ticket_blocks", sql!("schema/V22__ticket_blocks.sql")),
     ("V23__read_ids", sql!("schema/V23__read_ids.sql")),
     ("V24__next_tickets", sql!("schema/V24__next_tickets.sql")),
 ];

@@ -15,6 +15,7 @@ on_both_engines!(
     the_numbers_of_a_session_rise_however_they_are_taken,
     the_last_numbers_are_all_handed_out,
     two_tickets_have_nothing_in_common,
+    variables_of_a_client_reach_no_ticket,
     gapless_numbers_are_given_back_and_waited_for,
 );
 
@@ -36,7 +37,7 @@ fn until_a_block(client: &mut Conn, name: &str) -> Vec<i64> {
     let mut got = Vec::new();
     for _ in 0..1000 {
         got.extend(take(client, name, 1));
-        let left = "SELECT coalesce(@shardid_ticket_last - @shardid_ticket_number, 0)";
+        let left = "SELECT coalesce(max(numbers), 0) FROM shardid.ticket_block WHERE session = connection_id()";
         if query::<i64>(client, left)[0] > 2 {
             return got;
         }
@@ -133,6 +134,22 @@ fn two_tickets_have_nothing_in_common(engine: Engine) {
     assert_rising(&these);
     assert_rising(&those);
     assert!(these.iter().all(|n| n % 2 == 1) && those.iter().all(|n| n % 2 == 0));
+}
+
+fn variables_of_a_client_reach_no_ticket(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    create(client, "set", 1, 1);
+    let mut all = until_a_block(client, "set");
+    for variable in ["number", "last", "step", "turn", "block_row", "session_us", "statement_s"] {
+        for value in ["1", "5", "NULL", "'x'", "1e18"] {
+            all.extend(take(client, "set", 1));
+            query::<u64>(client, &format!("SET @shardid_ticket_{variable} = {value}"));
+            all.extend(take(client, "set", 2));
+        }
+    }
+    query::<u64>(client, "SET @shardid_ticket = 'set', last_insert_id = 3");
+    all.extend(take(client, "set", 100));
+    assert_rising(&all);
 }
 
 fn gapless_numbers_are_given_back_and_waited_for(engine: Engine) {
