@@ -8,7 +8,7 @@ type Files<const N: usize> = [(&'static str, &'static str); N];
 pub(super) const CATALOG: Files<1> = [("V1__ticket", sql!("catalog/V1__ticket.sql"))];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
-pub(super) const SCHEMA: Files<24> = [
+pub(super) const SCHEMA: Files<28> = [
     ("V1__server", sql!("schema/V1__server.sql")),
     ("V2__ticket", sql!("schema/V2__ticket.sql")),
     ("V3__create_ticket", sql!("schema/V3__create_ticket.sql")),
@@ -27,12 +27,16 @@ pub(super) const SCHEMA: Files<24> = [
     ("V16__next_segment", sql!("schema/V16__next_segment.sql")),
     ("V17__id_trigger", sql!("schema/V17__id_trigger.sql")),
     ("V18__note_block", sql!("schema/V18__note_block.sql")),
-    ("V19__counter", sql!("schema/V19__counter.sql")),
-    ("V20__draw_id", sql!("schema/V20__draw_id.sql")),
-    ("V21__create_shard", sql!("schema/V21__create_shard.sql")),
-    ("V22__ticket_blocks", sql!("schema/V22__ticket_blocks.sql")),
-    ("V23__read_ids", sql!("schema/V23__read_ids.sql")),
-    ("V24__next_tickets", sql!("schema/V24__next_tickets.sql")),
+    ("V19__home", sql!("schema/V19__home.sql")),
+    ("V20__counter", sql!("schema/V20__counter.sql")),
+    ("V21__draw_id", sql!("schema/V21__draw_id.sql")),
+    ("V22__create_shard", sql!("schema/V22__create_shard.sql")),
+    ("V23__ticket_blocks", sql!("schema/V23__ticket_blocks.sql")),
+    ("V24__read_ids", sql!("schema/V24__read_ids.sql")),
+    ("V25__next_tickets", sql!("schema/V25__next_tickets.sql")),
+    ("V26__flickr_of_here", sql!("schema/V26__flickr_of_here.sql")),
+    ("V27__segments_of_here", sql!("schema/V27__segments_of_here.sql")),
+    ("V28__adopt", sql!("schema/V28__adopt.sql")),
 ];
 
 #[cfg(test)]

@@ -148,6 +148,11 @@ async fn take(
                 resume(file, journal, standing.clone(), options.wait).await?;
             }
         }
+        TicketStep::Adopt { node } => {
+            let mut server = Server::connect(file, node, "apply").await?;
+            server.adopt().await?;
+            server.session.close().await;
+        }
         TicketStep::Know { node } => mark(file, journal, truth, node).await?,
     }
     Ok(())

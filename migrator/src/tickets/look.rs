@@ -189,6 +189,11 @@ async fn ask(
             if !answer.missing.is_empty() {
                 // The last is made again, and whatever else there is not.
                 done -= 1;
+            } else {
+                answer.server.elsewhere = sqlx::query_scalar(mysql::sql!("look/elsewhere.sql"))
+                    .fetch_one(&mut *connection)
+                    .await
+                    .map_err(|error| mysql::failure(node, &error))?;
             }
         }
         if done < answer.latest {

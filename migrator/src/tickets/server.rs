@@ -101,6 +101,13 @@ impl Server {
         self.said(done)
     }
 
+    /// Hands out what is still of another server.
+    pub(crate) async fn adopt(&mut self) -> Result<(), Failure> {
+        let Session::Mysql(connection) = &mut self.session else { return Ok(()) };
+        let done = sqlx::raw_sql(mysql::sql!("tickets/adopt.sql")).execute(connection).await;
+        done.map(|_| ()).map_err(|error| mysql::failure(&self.node, &error))
+    }
+
     /// Begins a ticket above `floor`, also where the server served it earlier.
     pub(crate) async fn begin(
         &mut self,

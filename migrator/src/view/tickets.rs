@@ -62,6 +62,11 @@ pub(crate) fn line(step: &TicketStep) -> String {
         TicketStep::Resume { ticket } => {
             format!("~ ticket {ticket}: go on with the change of its servers that is standing")
         }
+        TicketStep::Adopt { node } => {
+            format!(
+                "~ {node}: hand out what another server did until now, above all that it may have given"
+            )
+        }
         TicketStep::Know { node } => {
             format!("+ catalogue: know {node} by a mark that is left there")
         }

@@ -11,6 +11,7 @@ mod draws;
 mod dump;
 mod flickr;
 mod harness;
+mod home;
 mod ids;
 mod plays;
 mod rights;

@@ -22,7 +22,7 @@ fn plays_find_what_other_functions_do_wrong(engine: Engine) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sql/mysql/schema");
         fs::read_to_string(folder.join(file)).expect("the file is there")
     };
-    let now = read("V20__draw_id.sql");
+    let now = read("V21__draw_id.sql");
     let planted = now.replace("SET new_id =", "SET drawn = drawn - drawn % 2; SET new_id =");
     assert_ne!(planted, now);
     let repeats = [" came to ", " came after ", " stands in two rows"].as_slice();

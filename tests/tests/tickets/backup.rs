@@ -16,6 +16,7 @@ on_both_engines! {
     a_ticket_that_was_dropped_is_made_again_above_what_was_seen,
     a_server_that_is_down_keeps_nobody_from_noticing_a_restore_of_another,
     a_schema_restored_without_its_routines_is_found_and_mended,
+    a_server_that_took_over_is_found_and_goes_on_above_what_was_seen,
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -159,6 +160,36 @@ fn a_schema_restored_without_its_routines_is_found_and_mended(engine: Engine) {
     servers.sql("my2", "CALL shardid.create_shard(5, 'instagram'); SELECT shardid.next_id(5)");
     let plan = servers.run(&["plan"]).ok();
     assert!(plan.contains("nothing to do"), "{plan}");
+}
+
+fn a_server_that_took_over_is_found_and_goes_on_above_what_was_seen(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    servers.sql("my2", "CALL shardid.create_shard(5, 'instagram'); CALL shardid.create_ticket('own', 1, 1); SELECT shardid.next_ticket('own')");
+    let last = take(&servers, "my2", 100) + 2 * 99;
+    servers.is_clean();
+    // What a replica has that was promoted: all of another server, but not its number.
+    servers.sql(
+        "my2",
+        match engine {
+            Engine::Mariadb => "SET GLOBAL server_id = 77",
+            Engine::Mysql => {
+                "UPDATE shardid.ticket SET home = 'another'; UPDATE shardid.shard SET home = 'another'"
+            }
+        },
+    );
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 1);
+    let said = "node my2 took over from another server, or was made from one: it hands out no ids and no tickets: shardid apply";
+    assert!(run.stdout.contains(said), "{}", run.stdout);
+    let plan = servers.run(&["plan"]);
+    assert!(plan.stdout.contains("my2: hand out what another server did"), "{}", plan.stdout);
+    servers.run(&["apply", "--yes"]).ok();
+    let next = take(&servers, "my2", 1);
+    assert!(next > last && next.is_multiple_of(2), "{next} is not above {last}");
+    // One that is no ticket of the cluster file goes on a million numbers later.
+    assert_eq!(servers.sql("my2", "SELECT shardid.next_ticket('own')"), "1000002");
+    servers.sql("my2", "SELECT shardid.next_id(5)");
+    servers.is_clean();
 }
 
 /// What MySQL alone has: a server that is made from a backup gets another identity.

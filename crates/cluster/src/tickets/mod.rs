@@ -98,6 +98,8 @@ pub struct TicketServer {
     pub identity: String,
     /// What was last left there to know it again by.
     pub mark: Option<String>,
+    /// Whether what it has is of another server, which it took over from or was made from.
+    pub elsewhere: bool,
     /// The last of our migrations that was run there; `None` where the tickets
     /// come with something else (PostgreSQL's extension).
     pub migration: Option<i32>,

@@ -69,6 +69,11 @@ pub enum TicketStep {
         /// The ticket.
         ticket: TicketName,
     },
+    /// Lets a server hand out what is still of the one that it took over from.
+    Adopt {
+        /// The server.
+        node: NodeName,
+    },
     /// Writes down which server a node is, and leaves a mark there to know it by.
     Know {
         /// The server.
@@ -158,6 +163,7 @@ pub fn ticket_plan(
             || (old_marks && truth.catalog.as_ref() == Some(node))
             || problems.contains(&TicketProblem::OldMark(node.clone()))
             || problems.contains(&TicketProblem::OtherServer(node.clone()))
+            || problems.contains(&TicketProblem::Elsewhere(node.clone()))
     };
     for ticket in declared {
         match truth.known.get(&ticket.name) {
@@ -215,7 +221,10 @@ pub fn ticket_plan(
             false => plan.steps.append(&mut steps),
         }
     }
-    for node in truth.servers.keys() {
+    for (node, server) in &truth.servers {
+        if server.elsewhere {
+            plan.steps.push(TicketStep::Adopt { node: node.clone() });
+        }
         if !truth.known_servers.contains_key(node) || forgot(node) {
             plan.steps.push(TicketStep::Know { node: node.clone() });
         }

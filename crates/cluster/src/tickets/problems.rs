@@ -41,6 +41,11 @@ pub enum TicketProblem {
     /// Another server answers.
     #[error("node {0} is another server than before, or a restored one")]
     OtherServer(NodeName),
+    /// It has what another server handed out, and hands out nothing.
+    #[error(
+        "node {0} took over from another server, or was made from one: it hands out no ids and no tickets"
+    )]
+    Elsewhere(NodeName),
     /// Two nodes are one server, or one is a copy of the other.
     #[error("nodes {0} and {1} are one server, or one is a copy of the other")]
     SameServer(NodeName, NodeName),
@@ -103,6 +108,7 @@ impl TicketProblem {
             | Self::Behind { .. }
             | Self::OldMark(_)
             | Self::OtherServer(_)
+            | Self::Elsewhere(_)
             | Self::Missing { .. }
             | Self::Ceiling { .. } => "shardid apply".to_owned(),
             Self::SameServer(_, second) => format!(
@@ -143,6 +149,7 @@ impl TicketProblem {
             | Self::Behind { node, .. }
             | Self::OldMark(node)
             | Self::OtherServer(node)
+            | Self::Elsewhere(node)
             | Self::Missing { node, .. }
             | Self::Stray { node, .. }
             | Self::Ceiling { node, .. }
@@ -175,6 +182,9 @@ pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
             }
         }
         earlier.push((node, &server.shards));
+        if server.elsewhere {
+            found.push(TicketProblem::Elsewhere(node.clone()));
+        }
         match truth.known_servers.get(node) {
             Some(known) if known.identity != server.identity => {
                 found.push(TicketProblem::OtherServer(node.clone()));

@@ -30,6 +30,7 @@ fn standing(servers: &[(&str, u64)]) -> TicketTruth {
         let server = TicketServer {
             identity: format!("id of {name}"),
             mark: Some("m".into()),
+            elsewhere: false,
             migration: Some(3),
             tickets: [(ticket(), state)].into(),
             shards: ShardSet::new(),
@@ -260,4 +261,18 @@ fn a_server_that_has_ended_and_one_that_is_about_to_begin_are_no_strays() {
     assert_eq!(problems(&truth), [TicketProblem::Standing(ticket())]);
     let steps = plan_of(&declared(&["a", "b"]), &truth).steps;
     assert_eq!(steps, [TicketStep::Resume { ticket: ticket() }]);
+}
+
+#[test]
+fn a_server_that_took_over_is_raised_before_it_is_adopted() {
+    let mut truth = standing(&[("a", 1001), ("b", 1000)]);
+    truth.servers.get_mut(&node("b")).unwrap().elsewhere = true;
+    let steps = plan_of(&declared(&["a", "b"]), &truth).steps;
+    let [TicketStep::Raise { node: raised, from: 1000, floor, .. }, adopt, know] = &steps[..]
+    else {
+        panic!("{steps:?}");
+    };
+    assert!(*raised == node("b") && *floor > 1001, "{steps:?}");
+    assert_eq!(*adopt, TicketStep::Adopt { node: node("b") });
+    assert_eq!(*know, TicketStep::Know { node: node("b") });
 }

@@ -39,6 +39,7 @@ BEGIN
     DECLARE new_id, epoch, tick, ticks, shards, slots, drawn, at, ahead, since BIGINT;
     DECLARE draws, looks INT DEFAULT 0;
     DECLARE raised BOOL DEFAULT FALSE;
+    DECLARE is_here BOOL;
     IF @@insert_id <> 0 THEN
         -- It would take the place of what the counter gives.
         SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = 'no ids where insert_id is set: hint: SET insert_id = 0';
@@ -71,7 +72,8 @@ BEGIN
     SET new_id = (SELECT ((drawn - s.epoch_us) DIV s.tick_us * s.shards + s.shard) * s.slots
                      + (drawn - s.epoch_us) % s.tick_us * s.slots DIV s.tick_us
               FROM shardid.shard s
-              WHERE s.shard = shard AND s.state = 'open' AND s.slots >= s.tick_us
+              WHERE s.shard = shard AND s.state = 'open' AND s.home = concat('', /*!80000 @@GLOBAL.server_uuid */ /*M! @@GLOBAL.server_id */)
+                AND s.slots >= s.tick_us
                 AND drawn BETWEEN s.epoch_us AND clock + 10000000
                 AND (drawn - s.epoch_us) DIV s.tick_us < s.ticks);
     IF new_id IS NOT NULL THEN
@@ -79,12 +81,15 @@ BEGIN
     END IF;
 
     -- There is something about the shard, or the layout has few slots, or ids are ahead of the clock.
-    SELECT s.layout, s.state, s.epoch_us, s.tick_us, s.ticks, s.shards, s.slots
-    INTO of_layout, its_state, epoch, tick, ticks, shards, slots
+    SELECT s.layout, s.state, s.epoch_us, s.tick_us, s.ticks, s.shards, s.slots, s.home <=> concat('', /*!80000 @@GLOBAL.server_uuid */ /*M! @@GLOBAL.server_id */)
+    INTO of_layout, its_state, epoch, tick, ticks, shards, slots, is_here
     FROM shardid.shard s WHERE s.shard = shard;
     IF its_state IS NULL THEN
         SET words = concat('shard ', coalesce(shard, 'NULL'), ' does not exist: hint: CALL shardid.create_shard(', coalesce(shard, 'NULL'), ', ''instagram'')');
         SIGNAL SQLSTATE '42704' SET MESSAGE_TEXT = words;
+    ELSEIF NOT is_here THEN
+        SET words = concat('shard ', shard, ' is of the server that this one was made from: hint: CALL shardid.adopt()');
+        SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
     ELSEIF its_state = 'moved' THEN
         SET words = concat('shard ', shard, ' has moved to another server: hint: shardid map');
         SIGNAL SQLSTATE 'SI001' SET MESSAGE_TEXT = words;

@@ -1,0 +1,2 @@
+-- Whatever is still of another server is handed out here from now on.
+CALL shardid.adopt()

@@ -1,0 +1,170 @@
+//! A server that took over from another hands out nothing before somebody says so, and then
+//! nothing that the other has handed out.
+
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Duration;
+
+use shardid_tests::my::{Engine, Server, expect_refused, query};
+use shardid_tests::mysql::Conn;
+use shardid_tests::{on_both_engines, wait_until};
+
+use crate::harness::ids;
+
+on_both_engines!(
+    a_promoted_replica_hands_out_nothing_before_it_is_adopted,
+    what_is_left_out_is_chosen_and_a_gapless_ticket_is_adopted_by_hand,
+    adopting_where_nothing_is_strange_changes_nothing,
+);
+
+fn source_with_everything(engine: Engine) -> Server {
+    let source = Server::builder(engine).name("the source").start();
+    source.query(
+        "CALL shardid.create_shard(5, 'instagram'); CALL shardid.create_shard(6, 'js53');
+         CALL shardid.create_ticket('orders', 2, 3); CALL shardid.create_ticket('invoices', 1, 1);
+         CALL shardid.create_segment('payments', 1000);
+         CREATE DATABASE flickr; CALL shardid.create_flickr_tables('flickr', 1, 2);
+         SELECT shardid.next_ticket('orders'), shardid.next_ticket_gapless('invoices');
+         REPLACE INTO flickr.Tickets64 (stub) VALUES ('a')",
+    );
+    source
+}
+
+/// A replica by row, up to now; what comes later does not reach it.
+fn replica_of(source: &Server, engine: Engine) -> Server {
+    let replica =
+        Server::builder(engine).bare().name("the replica").option("--server-id=2").start();
+    source.query(
+        "CREATE USER 'repl'@'%' IDENTIFIED BY 'repl'; GRANT REPLICATION SLAVE ON *.* TO 'repl'@'%'",
+    );
+    let port = source.port();
+    let (follow, stop) = match engine {
+        Engine::MariaDb => (
+            format!(
+                "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {port}, MASTER_USER = 'repl', MASTER_PASSWORD = 'repl', MASTER_LOG_FILE = 'binlog.000001', MASTER_LOG_POS = 4; START SLAVE"
+            ),
+            "STOP SLAVE; RESET SLAVE ALL",
+        ),
+        Engine::MySql => (
+            format!(
+                "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {port}, SOURCE_USER = 'repl', SOURCE_PASSWORD = 'repl', GET_SOURCE_PUBLIC_KEY = 1, SOURCE_LOG_FILE = 'binlog.000001', SOURCE_LOG_POS = 4; START REPLICA"
+            ),
+            "STOP REPLICA; RESET REPLICA ALL",
+        ),
+    };
+    source.query("CREATE DATABASE arrived");
+    let arrived = "SELECT count(*) FROM information_schema.schemata WHERE schema_name = 'arrived'";
+    replica.query(&follow);
+    wait_until(Duration::from_secs(60), "the replica", || replica.value::<i64>(arrived) == 1);
+    replica.query(stop);
+    replica
+}
+
+fn tickets(client: &mut Conn, count: usize) -> Vec<i64> {
+    (0..count).map(|_| query::<i64>(client, "SELECT shardid.next_ticket('orders')")[0]).collect()
+}
+
+fn flickr(client: &mut Conn) -> i64 {
+    let sql = "REPLACE INTO flickr.Tickets64 (stub) VALUES ('a'); SELECT last_insert_id()";
+    query(client, sql)[0]
+}
+
+fn a_promoted_replica_hands_out_nothing_before_it_is_adopted(engine: Engine) {
+    let source = source_with_everything(engine);
+    let replica = replica_of(&source, engine);
+    // What the replica never hears of, and as far ahead of the clock as ids may be.
+    let old = &mut source.connect();
+    for (counter, us) in [("counter", 1), ("counter_128", 128)] {
+        query::<u64>(old, &format!("INSERT INTO shardid.{counter} (id, session) VALUES ((timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 9990000) DIV {us}, 0)"));
+    }
+    let last_id = *ids(old, 5, 200).last().expect("some");
+    let last_53 = *ids(old, 6, 200).last().expect("some");
+    let last_ticket = *tickets(old, 300).last().expect("some");
+    let last_flickr = (0..20).map(|_| flickr(old)).last().expect("some");
+    query::<(i64, i64, i64)>(old, "CALL shardid.next_segment('payments', NULL)");
+
+    let new = &mut replica.connect();
+    for (sql, what) in [
+        ("SELECT shardid.next_id(5)", "shard 5"),
+        ("SELECT shardid.next_id(6)", "shard 6"),
+        ("SELECT shardid.next_ticket('orders')", "ticket orders"),
+        ("SELECT shardid.next_tickets('orders', 5)", "ticket orders"),
+        ("CALL shardid.next_tickets('orders', 5)", "ticket orders"),
+        ("SELECT shardid.next_ticket_gapless('invoices')", "ticket invoices"),
+        ("REPLACE INTO flickr.Tickets64 (stub) VALUES ('a')", "ticket Tickets64"),
+        ("CALL shardid.next_segment('payments', NULL)", "segment tag payments"),
+    ] {
+        let words = expect_refused(new, sql, "55000");
+        let said = format!(
+            "{what} is of the server that this one was made from: hint: CALL shardid.adopt()"
+        );
+        assert_eq!(words, said);
+    }
+    query::<Adopted>(new, "CALL shardid.adopt()");
+    assert!(ids(new, 5, 1)[0] > last_id);
+    assert!(ids(new, 6, 1)[0] > last_53);
+    let next = tickets(new, 1)[0];
+    assert!(next > last_ticket && next % 3 == 2, "{next}");
+    let next = flickr(new);
+    assert!(next > last_flickr && next % 2 == 1, "{next}");
+    let first: Vec<(i64, i64, i64)> = query(new, "CALL shardid.next_segment('payments', NULL)");
+    assert!(first[0].0 > 1000, "{first:?}");
+    // Its source goes on, should it come back: whoever fenced it off decides.
+    ids(old, 5, 1);
+}
+
+/// What, its name, above what it goes on, whether it is this server's.
+type Adopted = (String, String, Option<u64>, bool);
+
+fn what_is_left_out_is_chosen_and_a_gapless_ticket_is_adopted_by_hand(engine: Engine) {
+    let source = source_with_everything(engine);
+    let replica = replica_of(&source, engine);
+    let new = &mut replica.connect();
+    expect_refused(new, "CALL shardid.adopt_leaving_out(-1)", "22023");
+    expect_refused(new, "CALL shardid.adopt_leaving_out(NULL)", "22023");
+    let rows: Vec<Adopted> = query(new, "CALL shardid.adopt_leaving_out(0)");
+    let of = |name: &str| rows.iter().find(|row| row.1 == name).expect("it is shown").clone();
+    assert_eq!(of("orders"), ("ticket".into(), "orders".into(), Some(2), true));
+    assert_eq!(of("invoices"), ("ticket".into(), "invoices".into(), Some(1), false));
+    assert_eq!(of("2"), ("shards".into(), "2".into(), None, true));
+    assert_eq!(tickets(new, 1), [5], "a synchronous replica has every number");
+    let next = "SELECT shardid.next_ticket_gapless('invoices')";
+    expect_refused(new, next, "55000");
+    query::<u64>(new, "CALL shardid.raise_ticket('invoices', 7)");
+    assert_eq!(query::<i64>(new, next), [8]);
+}
+
+fn adopting_where_nothing_is_strange_changes_nothing(engine: Engine) {
+    let server = source_with_everything(engine);
+    let client = &mut server.connect();
+    let before = ids(client, 5, 1)[0];
+    query::<Adopted>(client, "CALL shardid.adopt()");
+    assert_eq!(tickets(client, 1), [5]);
+    assert_eq!(flickr(client), 3);
+    let after = ids(client, 5, 1)[0];
+    let ms =
+        "SELECT timestampdiff(MICROSECOND, shardid.id_time({a}), shardid.id_time({b})) < 5000000"
+            .replace("{a}", &before.to_string())
+            .replace("{b}", &after.to_string());
+    assert!(after > before && server.value::<bool>(&ms));
+}
+
+/// A dump is a copy as well, where the other server has another number.
+#[test]
+fn on_mysql_a_restored_dump_hands_out_nothing_before_it_is_adopted() {
+    let source = source_with_everything(Engine::MySql);
+    let dump = source
+        .command("dump")
+        .args(["--routines", "--triggers", "--single-transaction", "--databases", "shardid"])
+        .output()
+        .expect("the dump runs");
+    let restored = Server::builder(Engine::MySql).bare().start();
+    let mut input =
+        restored.command("client").stdin(Stdio::piped()).spawn().expect("the client runs");
+    input.stdin.take().expect("a pipe").write_all(&dump.stdout).expect("it reads");
+    assert!(input.wait().expect("it ends").success());
+    let client = &mut restored.connect();
+    expect_refused(client, "SELECT shardid.next_ticket('orders')", "55000");
+    query::<Adopted>(client, "CALL shardid.adopt_leaving_out(0)");
+    assert_eq!(tickets(client, 1), [5]);
+}
