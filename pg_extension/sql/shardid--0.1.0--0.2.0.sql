@@ -2,9 +2,27 @@
 --
 -- What a sequence's page says is bound to its file, and three numbers of the database
 -- tell how far ids may reach where a generator does not know it. Functions that hand
--- something out no longer run in parallel workers, which do not know READ ONLY.
+-- something out no longer run in parallel workers, which do not know READ ONLY. Nobody
+-- may make anything in schema shardid, and what has a text to be read is there alone.
 
 \echo Use "ALTER EXTENSION shardid UPDATE" to load this file. \quit
+
+SET LOCAL search_path = pg_catalog, pg_temp;
+
+-- From here on only this script makes anything there. What others have made there stays
+-- theirs: no call of ours fits it better.
+DO $do$
+DECLARE
+    maker record;
+BEGIN
+    FOR maker IN SELECT DISTINCT CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE format('%I', r.rolname) END AS name
+        FROM pg_namespace n CROSS JOIN LATERAL aclexplode(n.nspacl) x LEFT JOIN pg_roles r ON r.oid = x.grantee
+        WHERE n.nspname = 'shardid' AND x.privilege_type = 'CREATE' AND x.grantee <> n.nspowner
+    LOOP
+        EXECUTE format('REVOKE CREATE ON SCHEMA shardid FROM %s CASCADE', maker.name);
+    END LOOP;
+END
+$do$;
 
 CREATE SEQUENCE shardid.horizon AS bigint MINVALUE -1 START 0 NO CYCLE;
 COMMENT ON SEQUENCE shardid.horizon IS
@@ -18,38 +36,83 @@ COMMENT ON SEQUENCE shardid.largest_drift IS
 -- themselves is where they stood.
 
 -- It begins where the present generators stand; a tick later, since id_time() is its beginning.
-SELECT pg_catalog.setval('shardid.horizon', (SELECT EXTRACT(epoch FROM greatest(
-        pg_catalog.clock_timestamp(), max(id_time(pg_catalog.pg_sequence_last_value(g.sequence), g.layout) + l.tick)
+SELECT setval('shardid.horizon'::regclass, (SELECT EXTRACT(epoch FROM greatest(
+        clock_timestamp(), max(@extschema@.id_time(pg_sequence_last_value(g.sequence), g.layout::text) + l.tick)
     ))::numeric * 1000000
     FROM (SELECT s.sequence, s.layout FROM shardid.shard s UNION ALL SELECT s.sequence, s.layout FROM shardid.id_sequence s) AS g
     JOIN shardid.layout l ON l.name = g.layout
-    JOIN pg_catalog.pg_class c ON c.oid = g.sequence AND c.relkind = 'S')::bigint);
+    JOIN pg_class c ON c.oid = g.sequence AND c.relkind = 'S')::bigint);
 
-ALTER FUNCTION next_id(integer) PARALLEL RESTRICTED;
-ALTER FUNCTION next_id() PARALLEL RESTRICTED;
-ALTER FUNCTION next_id_from(regclass) PARALLEL RESTRICTED;
-ALTER FUNCTION next_ids(integer, integer) PARALLEL RESTRICTED;
-ALTER FUNCTION next_ticket(text) PARALLEL RESTRICTED;
-ALTER FUNCTION next_tickets(text, integer) PARALLEL RESTRICTED;
+ALTER FUNCTION @extschema@.next_id(integer) PARALLEL RESTRICTED;
+ALTER FUNCTION @extschema@.next_id() PARALLEL RESTRICTED;
+ALTER FUNCTION @extschema@.next_id_from(regclass) PARALLEL RESTRICTED;
+ALTER FUNCTION @extschema@.next_ids(integer, integer) PARALLEL RESTRICTED;
+ALTER FUNCTION @extschema@.next_ticket(text) PARALLEL RESTRICTED;
+ALTER FUNCTION @extschema@.next_tickets(text, integer) PARALLEL RESTRICTED;
 ALTER FUNCTION shardid.take_numbers(regclass, bigint) PARALLEL RESTRICTED;
-ALTER FUNCTION next_segment(text, bigint) PARALLEL RESTRICTED;
--- Those that create_shard() has made in the shards' schemas, or a user likewise.
-DO $do$
-DECLARE
-    made regprocedure;
-BEGIN
-    FOR made IN SELECT p.oid::regprocedure FROM pg_catalog.pg_depend d
-        JOIN pg_catalog.pg_proc p ON p.oid = d.objid
-        WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.refclassid = 'pg_catalog.pg_proc'::regclass
-            AND d.refobjid = '@extschema@.next_id(integer)'::regprocedure
-            AND p.proname = 'next_id' AND p.pronargs = 0
-    LOOP
-        EXECUTE format('ALTER FUNCTION %s PARALLEL RESTRICTED', made);
-    END LOOP;
-END
-$do$;
 
 DROP FUNCTION shardid.first_id(bigint, text, bigint, boolean);
+DROP FUNCTION shardid.next_id_functions(integer);
+
+ALTER FUNCTION shardid.create_generator(name, name, integer, text, bigint, boolean) RENAME TO create_generator_before;
+
+CREATE OR REPLACE FUNCTION shardid.layout_end(epoch timestamptz, tick interval, ticks bigint)
+RETURNS timestamptz
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+-- An interval holds 292,000 years: what lasts longer has no end worth naming.
+-- Nothing is tried and caught here, since parallel queries have no subtransactions.
+RETURN CASE WHEN EXTRACT(epoch FROM tick) * ticks < 9.2233e12 THEN epoch + tick * ticks ELSE 'infinity' END;
+COMMENT ON FUNCTION shardid.layout_end(timestamptz, interval, bigint) IS
+    'the first instant that no id of such a layout can have';
+
+CREATE FUNCTION shardid.create_layout(
+    name text, epoch timestamptz, tick interval, shards bigint, slots bigint, ticks bigint
+) RETURNS timestamptz
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    fitting bigint;
+    ends timestamptz;
+BEGIN
+    IF name IS NULL OR name = '' OR epoch IS NULL OR tick IS NULL OR shards IS NULL OR slots IS NULL THEN
+        RAISE EXCEPTION 'a layout needs a name, an epoch, a tick, shards and slots'
+            USING ERRCODE = '22004', HINT = 'SELECT create_layout(''mine'', ''2026-01-01Z'', ''1 ms'', 8192, 1024);';
+    END IF;
+    fitting := shardid.layout_ticks(epoch, tick, shards, slots, ticks);
+    ends := shardid.layout_end(epoch, tick, fitting);
+    IF ends <= clock_timestamp() THEN
+        RAISE EXCEPTION 'layout "%" has already ended, at %', name, ends
+            USING ERRCODE = '22023',
+                DETAIL = format('%s ticks of %s fit after %s.', fitting, tick, epoch),
+                HINT = 'Choose a later epoch, a longer tick, or fewer shards and slots.';
+    END IF;
+    IF ends < clock_timestamp() + interval '1 year' THEN
+        RAISE WARNING 'layout "%" ends in less than a year, at %', name, ends;
+    END IF;
+    INSERT INTO shardid.layout VALUES (name, epoch, tick, fitting, shards, slots);
+    RETURN ends;
+EXCEPTION
+    WHEN unique_violation THEN
+        RAISE EXCEPTION 'layout "%" exists already', name
+            USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.layouts;';
+END
+$$;
+COMMENT ON FUNCTION shardid.create_layout(text, timestamptz, interval, bigint, bigint, bigint) IS
+    'create_layout()';
+
+CREATE OR REPLACE FUNCTION @extschema@.create_layout(
+    name text, epoch timestamptz, tick interval, shards bigint, slots bigint,
+    ticks bigint DEFAULT NULL
+) RETURNS timestamptz
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.create_layout(name, epoch, tick, shards, slots, ticks);
+COMMENT ON FUNCTION @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint) IS
+    'add a layout: name, epoch, tick, how many shards, how many ids a tick; returns when it ends';
+
+CREATE FUNCTION shardid.next_id(shard integer, sequence regclass) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'shardid_next_id';
+COMMENT ON FUNCTION shardid.next_id(integer, regclass) IS
+    'next_id(shard), as SCHEMA.next_id() calls it: by the sequence that function is known, and dropped, with its shard';
+
 CREATE FUNCTION shardid.first_id(shard bigint, layout text, floor bigint) RETURNS bigint
 LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'first_id_wrapper';
 COMMENT ON FUNCTION shardid.first_id(bigint, text, bigint) IS
@@ -75,18 +138,38 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'wait_for_clock
 COMMENT ON FUNCTION shardid.wait_for_clock(bigint, text) IS
     'waits until the clock has passed the tick of an id, if that is no further ahead than ids may be; returns whether it has';
 
-DROP FUNCTION shardid.create_generator(name, name, integer, text, bigint, boolean);
+CREATE FUNCTION shardid.id_at("time" timestamptz, layout text) RETURNS bigint
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_at_in_wrapper';
+COMMENT ON FUNCTION shardid.id_at(timestamptz, text) IS 'id_at(), for the functions in schema shardid';
+
+CREATE FUNCTION shardid.check_owner(relation regclass, listed regclass) RETURNS void
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    owner oid := (SELECT c.relowner FROM pg_class c WHERE c.oid = relation);
+BEGIN
+    IF owner <> (SELECT r.oid FROM pg_roles r WHERE r.rolname = current_user) AND NOT has_table_privilege(owner, listed::oid, 'INSERT') THEN
+        RAISE EXCEPTION 'relation % exists already and belongs to role "%"', relation, pg_get_userbyid(owner)
+            USING ERRCODE = '42501',
+                DETAIL = format('It is taken up only from its caller, or from a role that may write to %s.', listed),
+                HINT = format('If its numbers can be trusted: ALTER SEQUENCE %s OWNER TO CURRENT_USER; else rename it.', relation);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.check_owner(regclass, regclass) IS
+    'refuses to take up a sequence that somebody else has put in its place';
+
 CREATE FUNCTION shardid.create_generator(
     schema name, name name, shard integer, layout text, floor bigint, replaces boolean
 ) RETURNS regclass
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     rule shardid.layout := shardid.layout_of(shard, layout);
-    first bigint := shardid.first_id(shard, layout, floor);
+    first bigint := shardid.first_id(shard::bigint, layout, floor);
     path text := format('%I.%I', schema, name);
     present pg_sequence;
     called boolean;
     last bigint;
+    furthest bigint;
 BEGIN
     IF to_regclass(path) IS NULL THEN
         EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE 1 NO CYCLE',
@@ -97,6 +180,7 @@ BEGIN
         -- it, and begins beyond the horizon.
         PERFORM shardid.begin_generator(path::regclass, first, replaces);
     ELSE
+        PERFORM shardid.check_owner(to_regclass(path), 'shardid.shard'::regclass);
         SELECT * INTO present FROM pg_sequence s WHERE s.seqrelid = to_regclass(path);
         IF present.seqincrement IS DISTINCT FROM rule.shards * rule.slots OR present.seqmin <> shard * rule.slots THEN
             RAISE EXCEPTION 'relation % exists already and is not an id sequence of shard % with layout "%"', path, shard, layout
@@ -106,16 +190,27 @@ BEGIN
         -- knows where it stands, and next_id() goes on above that. Unless it came from a
         -- dump without data: then its ids may go as far as the drift allows.
         EXECUTE format('SELECT is_called, last_value FROM %s', path) INTO called, last;
+        -- One that stands beyond any clock would poison the shard, and every other with it.
+        IF current_setting('shardid.max_jump') <> '-1' THEN
+            furthest := shardid.id_at(clock_timestamp() + greatest(current_setting('shardid.max_jump')::interval,
+                current_setting('shardid.max_drift')::interval), layout);
+            IF called AND last > furthest THEN
+                RAISE EXCEPTION 'sequence % stands too far ahead of the clock to be taken up', path
+                    USING ERRCODE = '55000',
+                        DETAIL = format('Its last value is %s; an id of then, shardid.max_jump ahead of now, is %s.', last, furthest),
+                        HINT = 'Rename it: ALTER SEQUENCE … RENAME TO …; or, where these are ids that were given out, SET shardid.max_jump.';
+            END IF;
+        END IF;
         IF NOT called THEN
-            first := shardid.first_id(shard, layout, greatest(floor,
-                @extschema@.id_at(clock_timestamp() + current_setting('shardid.max_drift')::interval, layout)));
+            first := shardid.first_id(shard::bigint, layout, greatest(floor,
+                shardid.id_at(clock_timestamp() + current_setting('shardid.max_drift')::interval, layout)));
         END IF;
         IF floor IS NOT NULL OR NOT called THEN
             PERFORM setval(path, greatest(first, last));
         END IF;
         -- If it is restarted before it has given an id, nothing else knows of those.
         PERFORM shardid.raise_horizon(greatest(last, CASE WHEN called THEN
-            shardid.last_id_at_most(path::regclass, shard, layout) END), layout);
+            shardid.last_id_at_most(path::regclass, shard::bigint, layout) END), layout);
     END IF;
     IF shardid.layout_end(rule.epoch, rule.tick, rule.ticks) < clock_timestamp() + interval '1 year' THEN
         RAISE WARNING 'layout "%" ends in less than a year, at %', layout,
@@ -128,9 +223,38 @@ $$;
 COMMENT ON FUNCTION shardid.create_generator(name, name, integer, text, bigint, boolean) IS
     'makes the sequence behind a shard or an id sequence; its increment is one whole tick; replaces: its shard had another one before';
 
-CREATE OR REPLACE FUNCTION create_shard(
-    shard integer, schema name DEFAULT NULL, layout text DEFAULT 'instagram'
-) RETURNS regclass
+CREATE FUNCTION shardid.next_id_functions(shard integer, sequence regclass) RETURNS SETOF regprocedure
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT p.oid::regprocedure FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid
+    WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = sequence AND d.classid = 'pg_proc'::regclass
+        AND p.proname = 'next_id' AND p.pronargs = 0
+        AND pg_get_function_sqlbody(p.oid) ~ format('^RETURN shardid\.next_id\(%s, ', shard)
+        AND pg_has_role(p.proowner, 'USAGE')
+    UNION ALL
+    -- As version 0.1.0 has made them; also where a dump has brought it.
+    SELECT p.oid::regprocedure FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid
+    WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = (SELECT e.next_id FROM shardid.entries() e)
+        AND d.classid = 'pg_proc'::regclass AND p.proname = 'next_id' AND p.pronargs = 0
+        AND CASE WHEN obj_description(p.oid, 'pg_proc') = format('a new id on shard %s', shard)
+            THEN pg_get_function_sqlbody(p.oid) ~ format('^RETURN ("([^"]|"")*"|\w+)\.next_id\(%s\)$', shard) END
+        AND coalesce((SELECT c.relowner = p.proowner FROM pg_class c WHERE c.oid = sequence), pg_has_role(p.proowner, 'USAGE'))
+$$;
+COMMENT ON FUNCTION shardid.next_id_functions(integer, regclass) IS
+    'the functions next_id() that create_shard() has made for a shard with that sequence';
+
+CREATE FUNCTION shardid.defaults_on(class regclass, object oid, pattern text) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT string_agg(DISTINCT format('%s.%I', d.adrelid::regclass, a.attname), ', ')
+    FROM pg_depend p
+    JOIN pg_attrdef d ON d.oid = p.objid
+    JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+    WHERE p.refclassid = class AND p.refobjid = object AND p.classid = 'pg_attrdef'::regclass
+        AND (pattern IS NULL OR pg_get_expr(d.adbin, d.adrelid) ~ pattern)
+$$;
+COMMENT ON FUNCTION shardid.defaults_on(regclass, oid, text) IS
+    'the columns whose defaults use an object, and look like that';
+
+CREATE FUNCTION shardid.create_shard(shard integer, schema name, layout text) RETURNS regclass
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     rule shardid.layout := shardid.layout_of(shard, layout);
@@ -152,7 +276,7 @@ BEGIN
                     ELSE format('Its sequence is %s.', known.sequence) END,
                 HINT = 'SELECT * FROM shardid.shards;';
     END IF;
-    IF known.layout <> layout AND known.floor > shardid.first_id(shard, layout, NULL) THEN
+    IF known.layout <> layout AND known.floor > shardid.first_id(shard::bigint, layout, NULL::bigint) THEN
         RAISE EXCEPTION 'shard % had ids of layout "%" that are far above those of layout "%"', shard, known.layout, layout
             USING ERRCODE = '55000', DETAIL = format('The last one was %s, and no id comes again.', known.floor),
                 HINT = format('SELECT create_shard(%s, layout => %L); or take another number.', shard, known.layout);
@@ -166,7 +290,8 @@ BEGIN
     -- A next_id() that is not ours, and the extension's own, must not be replaced.
     IF EXISTS (SELECT FROM pg_proc p
         WHERE p.pronamespace = to_regnamespace(quote_ident(path)) AND p.proname = 'next_id' AND p.pronargs = 0
-            AND NOT EXISTS (SELECT FROM shardid.next_id_functions(shard) f WHERE f = p.oid))
+            AND NOT EXISTS (SELECT FROM shardid.next_id_functions(shard,
+                to_regclass(format('%I.shard_id_seq', path))) f WHERE f = p.oid))
     THEN
         RAISE EXCEPTION 'schema "%" has a function next_id() of its own', path
             USING ERRCODE = '42723',
@@ -175,11 +300,12 @@ BEGIN
     IF to_regnamespace(quote_ident(path)) IS NULL THEN
         EXECUTE format('CREATE SCHEMA %I', path);
     END IF;
-    generator := shardid.create_generator(path, 'shard_id_seq', shard, layout, known.floor, known.shard IS NOT NULL);
+    generator := shardid.create_generator(path, 'shard_id_seq'::name, shard, layout, known.floor, known.shard IS NOT NULL);
     EXECUTE format('COMMENT ON SEQUENCE %s IS %L', generator,
         format('id generator of shard %s (layout %s): use next_id(%s)', shard, layout, shard));
-    EXECUTE format('CREATE OR REPLACE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL RESTRICTED RETURN %s.next_id(%s)',
-        path, '@extschema@', shard);
+    -- It names the sequence, so that it depends on it, here and in what a dump is restored to.
+    EXECUTE format('CREATE OR REPLACE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL RESTRICTED RETURN shardid.next_id(%s, %L::regclass)',
+        path, shard, generator);
     EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', path, format('a new id on shard %s', shard));
     INSERT INTO shardid.shard AS s (shard, layout, sequence) VALUES (shard, layout, generator)
         ON CONFLICT ON CONSTRAINT shard_pkey DO UPDATE
@@ -188,10 +314,17 @@ BEGIN
     RETURN generator;
 END
 $$;
-COMMENT ON FUNCTION create_shard(integer, name, text) IS
+COMMENT ON FUNCTION shardid.create_shard(integer, name, text) IS 'create_shard()';
+
+CREATE OR REPLACE FUNCTION @extschema@.create_shard(
+    shard integer, schema name DEFAULT NULL, layout text DEFAULT 'instagram'
+) RETURNS regclass
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.create_shard(shard, schema, layout);
+COMMENT ON FUNCTION @extschema@.create_shard(integer, name, text) IS
     'make a shard: its schema if absent, the sequence shard_id_seq and the function next_id() in it; returns the sequence';
 
-CREATE OR REPLACE FUNCTION drop_shard(shard integer) RETURNS void
+CREATE FUNCTION shardid.drop_shard(shard integer) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known shardid.shard;
@@ -209,17 +342,13 @@ BEGIN
         RAISE EXCEPTION 'shard % belongs to cluster "%"', shard, known.cluster
             USING ERRCODE = '55006', HINT = 'The cluster''s shards are fixed; shardid move takes one elsewhere.';
     END IF;
-    made := ARRAY(SELECT f FROM shardid.next_id_functions(shard) f);
-    SELECT string_agg(DISTINCT format('%s.%I', d.adrelid::regclass, a.attname), ', ') INTO used
-        FROM pg_attrdef d
-        JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-        JOIN pg_depend p ON p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid
-        WHERE CASE p.refclassid
-            WHEN 'pg_class'::regclass THEN p.refobjid = known.sequence
-            WHEN 'pg_proc'::regclass THEN p.refobjid = ANY (made::oid[])
-                OR p.refobjid = '@extschema@.next_id(integer)'::regprocedure
-                    AND pg_get_expr(d.adbin, d.adrelid) ~ format('\mnext_id\(%s\)', shard)
-            END;
+    made := ARRAY(SELECT f FROM shardid.next_id_functions(shard, known.sequence) f);
+    used := shardid.defaults_on('pg_class'::regclass, known.sequence::oid, NULL::text);
+    FOR i IN 1 .. cardinality(made) LOOP
+        used := concat_ws(', ', used, shardid.defaults_on('pg_proc'::regclass, made[i]::oid, NULL::text));
+    END LOOP;
+    used := nullif(concat_ws(', ', used, shardid.defaults_on('pg_proc'::regclass,
+        (SELECT e.next_id FROM shardid.entries() e)::oid, format('\mnext_id\(%s\)', shard))), '');
     IF used IS NOT NULL THEN
         RAISE EXCEPTION 'shard % cannot be dropped because defaults use it', shard
             USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', used),
@@ -235,7 +364,7 @@ BEGIN
     -- The row remembers how far ids went. Where the row goes too, by DROP EXTENSION, the
     -- clock must do: a shard made then begins at what it reads. Most of it without a lock.
     IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
-        PERFORM shardid.wait_for_clock(shardid.last_id_at_most(known.sequence, shard, known.layout), known.layout);
+        PERFORM shardid.wait_for_clock(shardid.last_id_at_most(known.sequence, shard::bigint, known.layout), known.layout);
     END IF;
     -- The trigger on this row waits until nobody takes ids from the sequence any more.
     UPDATE shardid.shard s SET state = 'dropped' WHERE s.shard = drop_shard.shard;
@@ -243,62 +372,439 @@ BEGIN
         EXECUTE format('DROP FUNCTION %s', made[i]);
     END LOOP;
     IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
-        last := shardid.last_id_at_most(known.sequence, shard, known.layout);
+        last := shardid.last_id_at_most(known.sequence, shard::bigint, known.layout);
         PERFORM shardid.wait_for_clock(last, known.layout);
         EXECUTE format('DROP SEQUENCE %s', known.sequence);
     ELSIF known.sequence IS NOT NULL THEN
         -- It went with its schema: ids may have reached up to the horizon.
-        last := shardid.last_id_at_most(NULL, shard, known.layout);
+        last := shardid.last_id_at_most(NULL::regclass, shard::bigint, known.layout);
         PERFORM shardid.wait_for_clock(last, known.layout);
     END IF;
     UPDATE shardid.shard s SET sequence = NULL, floor = greatest(known.floor, last)
         WHERE s.shard = drop_shard.shard;
 END
 $$;
-COMMENT ON FUNCTION drop_shard(integer) IS
+COMMENT ON FUNCTION shardid.drop_shard(integer) IS 'drop_shard()';
+
+CREATE OR REPLACE FUNCTION @extschema@.drop_shard(shard integer) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.drop_shard(shard);
+COMMENT ON FUNCTION @extschema@.drop_shard(integer) IS
     'forget a shard and drop its sequence, once the clock has passed its last id; its schema and tables stay, and its ids never come again';
 
-CREATE OR REPLACE FUNCTION create_id_sequence(name text, shard integer, layout text DEFAULT 'instagram')
-RETURNS regclass
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
--- No search_path here: the name is looked up where the caller would have it made.
+CREATE FUNCTION shardid.create_id_sequence(name text, home name, shard integer, layout text) RETURNS regclass
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    parts text[] := pg_catalog.parse_ident(name);
+    parts text[] := parse_ident(name);
     generator regclass;
     known shardid.id_sequence;
     replaces boolean;
 BEGIN
-    IF pg_catalog.cardinality(parts) OPERATOR(pg_catalog.=) 1 THEN
-        parts := pg_catalog.array_prepend(pg_catalog.current_schema()::text, parts);
+    IF cardinality(parts) = 1 THEN
+        parts := ARRAY[home::text, parts[1]];
     END IF;
-    IF pg_catalog.cardinality(parts) OPERATOR(pg_catalog.<>) 2 OR parts[1] IS NULL THEN
+    IF cardinality(parts) <> 2 OR parts[1] IS NULL THEN
         RAISE EXCEPTION '"%" is not the name of a sequence', name
             USING ERRCODE = '42602', HINT = 'Give a name, or schema.name.';
     END IF;
     SELECT * INTO known FROM shardid.id_sequence s
-        WHERE s.sequence OPERATOR(pg_catalog.=) pg_catalog.to_regclass(pg_catalog.format('%I.%I', parts[1], parts[2]))
-            AND s.shard OPERATOR(pg_catalog.=) create_id_sequence.shard AND s.layout OPERATOR(pg_catalog.=) create_id_sequence.layout;
+        WHERE s.sequence = to_regclass(format('%I.%I', parts[1], parts[2]))
+            AND s.shard = create_id_sequence.shard AND s.layout = create_id_sequence.layout;
     IF FOUND THEN
         RAISE EXCEPTION 'id sequence % exists already', known.sequence
             USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.id_sequence;';
     END IF;
     -- One of this shard that was dropped may have had this name.
-    replaces := EXISTS (SELECT FROM shardid.id_sequence s WHERE s.shard OPERATOR(pg_catalog.=) create_id_sequence.shard
-        AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) s.sequence::oid));
-    generator := shardid.create_generator(parts[1], parts[2], shard, layout, NULL, replaces);
+    replaces := EXISTS (SELECT FROM shardid.id_sequence s WHERE s.shard = create_id_sequence.shard
+        AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = s.sequence));
+    generator := shardid.create_generator(parts[1]::name, parts[2]::name, shard, layout, NULL::bigint, replaces);
     INSERT INTO shardid.id_sequence VALUES (generator, shard, layout);
     RETURN generator;
 END
 $$;
-COMMENT ON FUNCTION create_id_sequence(text, integer, text) IS
+COMMENT ON FUNCTION shardid.create_id_sequence(text, name, integer, text) IS
+    'create_id_sequence(); home: the schema of a name that does not say one';
+
+CREATE OR REPLACE FUNCTION @extschema@.create_id_sequence(name text, shard integer, layout text DEFAULT 'instagram')
+RETURNS regclass
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.create_id_sequence(name, current_schema(), shard, layout);
+COMMENT ON FUNCTION @extschema@.create_id_sequence(text, integer, text) IS
     'make an id generator of its own, for one table: sequence name, shard, layout; ids by next_id_from()';
 
-REVOKE EXECUTE ON FUNCTION shardid.create_generator(name, name, integer, text, bigint, boolean), shardid.raise_horizon(bigint, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION shardid.create_generator(name, name, integer, text, bigint, boolean), shardid.raise_horizon(bigint, text)
-    TO @extowner@ WITH GRANT OPTION;
--- Whoever dumps the database reads them, and who restores it sets them.
-GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO PUBLIC;
-GRANT SELECT, UPDATE ON SEQUENCE shardid.horizon, shardid.largest_drift TO @extowner@ WITH GRANT OPTION;
+CREATE OR REPLACE FUNCTION @extschema@.id_parts(id bigint, OUT "time" timestamptz, OUT shard integer, OUT slot bigint)
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN (@extschema@.id_time(id), @extschema@.id_shard(id), @extschema@.id_slot(id));
+COMMENT ON FUNCTION @extschema@.id_parts(bigint) IS 'time, shard and slot of an id';
+
+CREATE OR REPLACE FUNCTION @extschema@.id_parts(id bigint, layout text, OUT "time" timestamptz, OUT shard integer, OUT slot bigint)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+RETURN (@extschema@.id_time(id, layout), @extschema@.id_shard(id, layout), @extschema@.id_slot(id, layout));
+COMMENT ON FUNCTION @extschema@.id_parts(bigint, text) IS 'time, shard and slot of an id of that layout';
+
+CREATE FUNCTION shardid.create_id_partitions(
+    parent regclass, "from" timestamptz, until timestamptz, every interval, layout text
+) RETURNS SETOF regclass
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    schema name;
+    base name;
+    part text;
+    lower timestamptz := "from";
+    upper timestamptz;
+    first bigint;
+    beyond bigint;
+    step int := 0;
+    -- Days and months are those of the session's TimeZone, as in "from" + every.
+    -- Anything shorter is named in UTC: where summer time ends, an hour comes twice.
+    days boolean := every = date_trunc('day', every);
+    pattern text := CASE
+        WHEN days THEN 'YYYYMMDD'
+        WHEN every >= interval '1 minute' THEN 'YYYYMMDD_HH24MI"z"'
+        ELSE 'YYYYMMDD_HH24MISS_US"z"'
+    END;
+BEGIN
+    SELECT n.nspname, c.relname INTO schema, base FROM pg_class c
+        JOIN pg_namespace n ON n.oid = c.relnamespace
+        JOIN pg_partitioned_table p ON p.partrelid = c.oid
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = p.partattrs[0]
+        WHERE c.oid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND a.atttypid = 'bigint'::regtype;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION '% is not partitioned by range of one bigint column', parent
+            USING ERRCODE = '42809', HINT = 'CREATE TABLE … (id bigint …) PARTITION BY RANGE (id);';
+    END IF;
+    IF NOT isfinite("from") OR NOT isfinite(until) THEN
+        RAISE EXCEPTION 'partitions from % to % would never end', "from", until USING ERRCODE = '22008',
+            HINT = 'Give two instants, such as ''2026-01-01'' and ''2027-01-01''.';
+    END IF;
+    IF "from" >= until THEN
+        RAISE EXCEPTION 'no time lies between % and %', "from", until
+            USING ERRCODE = '22023', HINT = 'The second instant is the end: it must be later than the first.';
+    END IF;
+    IF "from" + every <= "from" THEN
+        RAISE EXCEPTION 'partitions must be longer than %', every
+            USING ERRCODE = '22023', HINT = 'Use interval ''1 day'' or ''1 month''.';
+    END IF;
+    WHILE lower < until LOOP
+        step := step + 1;
+        -- From the start each time: the 31st would otherwise creep to the 28th.
+        upper := "from" + every * step::double precision;
+        first := shardid.id_at(lower, layout);
+        beyond := shardid.id_at(upper, layout);
+        IF first >= beyond THEN
+            RAISE EXCEPTION 'layout "%" has no ids between % and %', layout, lower, upper
+                USING ERRCODE = '22003', HINT = 'Begin after its epoch, and with at least one tick: SELECT name, epoch, tick FROM shardid.layouts;';
+        END IF;
+        part := concat(base, '_p', to_char(CASE WHEN days THEN lower::timestamp ELSE lower AT TIME ZONE 'UTC' END, pattern));
+        IF octet_length(part) > 63 THEN
+            RAISE EXCEPTION 'a partition''s name would be too long: %', part
+                USING ERRCODE = '42622', DETAIL = 'Names have at most 63 bytes.', HINT = format('ALTER TABLE %s RENAME TO …;', parent);
+        END IF;
+        part := format('%I.%I', schema, part);
+        IF to_regclass(part) IS NULL THEN
+            EXECUTE format('CREATE TABLE %s PARTITION OF %s FOR VALUES FROM (%s) TO (%s)', part, parent, first, beyond);
+            RETURN NEXT part::regclass;
+        ELSIF NOT EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+            WHERE i.inhparent = parent AND c.oid = to_regclass(part)
+                AND pg_get_expr(c.relpartbound, c.oid) = format('FOR VALUES FROM (%L) TO (%L)', first, beyond))
+        THEN
+            RAISE EXCEPTION 'relation % exists already and does not hold the ids from % to %', part, lower, upper
+                USING ERRCODE = '42P07', DETAIL = format('As a partition of %s it would be FOR VALUES FROM (%s) TO (%s).', parent, first, beyond),
+                    HINT = 'Begin where a partition begins, as date_trunc(''day'', now()) does, and keep to one length.';
+        END IF;
+        lower := upper;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION shardid.create_id_partitions(regclass, timestamptz, timestamptz, interval, text) IS
+    'create_id_partitions()';
+
+CREATE OR REPLACE FUNCTION @extschema@.create_id_partitions(
+    parent regclass, "from" timestamptz, until timestamptz, every interval,
+    layout text DEFAULT 'instagram'
+) RETURNS SETOF regclass
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT made FROM shardid.create_id_partitions(parent, "from", until, every, layout) AS made;
+END;
+COMMENT ON FUNCTION @extschema@.create_id_partitions(regclass, timestamptz, timestamptz, interval, text) IS
+    'make RANGE partitions of a table by the time in its ids; those that exist are skipped; returns the new ones';
+
+CREATE FUNCTION shardid.entries(OUT next_id regprocedure, OUT next_ticket regprocedure, OUT next_ticket_gapless regprocedure)
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN ('@extschema@.next_id(integer)'::regprocedure, '@extschema@.next_ticket(text)'::regprocedure,
+    '@extschema@.next_ticket_gapless(text)'::regprocedure);
+COMMENT ON FUNCTION shardid.entries() IS
+    'the functions of which defaults may name a shard or a ticket, whatever their schema is called now';
+
+CREATE OR REPLACE FUNCTION shardid.ticket_at_or_below(server integer, servers integer, number bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN number - mod(mod(number, servers::bigint) - server + 2 * servers, servers::bigint);
+COMMENT ON FUNCTION shardid.ticket_at_or_below(integer, integer, bigint) IS
+    'the highest number of a server''s at or below that one, which is not negative';
+
+CREATE OR REPLACE FUNCTION shardid.make_ticket(name text, server integer, servers integer, floor bigint) RETURNS regclass
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    path text := 'shardid_tickets.' || quote_ident(name);
+    made shardid.ticket;
+    last bigint := floor;
+BEGIN
+    PERFORM shardid.check_ticket(name, server, servers, floor);
+    -- One at a time: two sessions that make one ticket, or the first two tickets.
+    PERFORM pg_advisory_xact_lock(hashtext('shardid.create_ticket'), 0);
+    IF EXISTS (SELECT FROM shardid.ticket t WHERE t.name = make_ticket.name) THEN
+        RAISE EXCEPTION 'ticket "%" exists already', name
+            USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.tickets;';
+    END IF;
+    IF to_regnamespace('shardid_tickets') IS NULL THEN
+        CREATE SCHEMA shardid_tickets;
+        -- As with public: what it takes to use a ticket is said at its sequence.
+        GRANT USAGE ON SCHEMA shardid_tickets TO PUBLIC;
+        COMMENT ON SCHEMA shardid_tickets IS 'sequences of tickets, made by create_ticket()';
+    END IF;
+    IF to_regclass(path) IS NULL THEN
+        EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT %s MINVALUE -1000 START %s', path, servers, server);
+    ELSE
+        -- Left by an extension that was dropped: go on above its numbers.
+        PERFORM shardid.check_owner(to_regclass(path), 'shardid.ticket'::regclass);
+        IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = to_regclass(path)
+            AND s.seqincrement = servers AND mod(s.seqstart - server, servers) = 0)
+        THEN
+            RAISE EXCEPTION 'relation % exists already and is not a ticket of server % of %', path, server, servers
+                USING ERRCODE = '42P07', HINT = format('Rename it, or drop it if its numbers may come again: DROP SEQUENCE %s;', path);
+        END IF;
+        EXECUTE format('ALTER SEQUENCE %s NO CYCLE', path);
+        EXECUTE format('SELECT greatest(CASE WHEN is_called THEN last_value ELSE last_value - 1 END, %s) FROM %s', floor, path) INTO last;
+    END IF;
+    EXECUTE format('COMMENT ON SEQUENCE %s IS %L', path,
+        format('numbers of ticket %s: use next_ticket(%L)', name, name));
+    INSERT INTO shardid.ticket AS t (name, sequence, server, servers, floor)
+        VALUES (name, path::regclass, server, servers, floor) RETURNING * INTO made;
+    PERFORM shardid.set_ticket(made, last);
+    RETURN made.sequence;
+END
+$$;
+COMMENT ON FUNCTION shardid.make_ticket(text, integer, integer, bigint) IS
+    'makes a ticket: its sequence and its row';
+
+CREATE OR REPLACE FUNCTION @extschema@.create_ticket(name text, server integer DEFAULT 1, servers integer DEFAULT 1) RETURNS regclass
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.make_ticket(name, server, servers, 0::bigint);
+COMMENT ON FUNCTION @extschema@.create_ticket(text, integer, integer) IS
+    'make a ticket: numbers server, server + servers, …, so that several servers share them out; returns its sequence';
+
+CREATE FUNCTION shardid.drop_ticket(name text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket := shardid.known_ticket(name);
+    used text;
+BEGIN
+    -- ***= takes the rest to the letter.
+    SELECT nullif(concat_ws(', ', shardid.defaults_on('pg_class'::regclass, known.sequence::oid, NULL::text),
+            shardid.defaults_on('pg_proc'::regclass, e.next_ticket::oid, format('***=(%L::text)', name)),
+            shardid.defaults_on('pg_proc'::regclass, e.next_ticket_gapless::oid, format('***=(%L::text)', name))), '')
+        INTO used FROM shardid.entries() e;
+    IF used IS NOT NULL THEN
+        RAISE EXCEPTION 'ticket "%" cannot be dropped because defaults use it', name
+            USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', used),
+                HINT = 'ALTER TABLE … ALTER COLUMN … DROP DEFAULT; first.';
+    END IF;
+    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
+        EXECUTE format('DROP SEQUENCE %s', known.sequence);
+    END IF;
+    DELETE FROM shardid.ticket t WHERE t.name = drop_ticket.name;
+END
+$$;
+COMMENT ON FUNCTION shardid.drop_ticket(text) IS 'drop_ticket()';
+
+CREATE OR REPLACE FUNCTION @extschema@.drop_ticket(name text) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.drop_ticket(name);
+COMMENT ON FUNCTION @extschema@.drop_ticket(text) IS 'forget a ticket and drop its sequence; made again it begins anew';
+
+CREATE FUNCTION shardid.next_segment(tag text, step bigint, OUT first bigint, OUT last bigint, OUT delta integer)
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.segment;
+    span bigint;
+BEGIN
+    SELECT * INTO known FROM shardid.segment s WHERE s.tag = next_segment.tag;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'segment tag "%" does not exist', coalesce(tag, 'null')
+            USING ERRCODE = '42704', HINT = format('SELECT create_segment(%L, 1000);', coalesce(tag, 'orders'));
+    END IF;
+    span := coalesce(step, known.step);
+    IF span < known.delta OR span > 1000000000 THEN
+        RAISE EXCEPTION 'a segment of tag "%" cannot span % numbers', tag, span
+            USING ERRCODE = '22023', DETAIL = format('It spans %s to 1000000000 whole numbers.', known.delta),
+                HINT = format('SELECT * FROM next_segment(%L);', tag);
+    END IF;
+    delta := known.delta;
+    first := shardid.take_numbers(known.sequence, span);
+    last := first + (span - 1);
+    first := first + mod(known.remainder - mod(first, delta) + delta, delta);
+    last := last - mod(mod(last, delta) - known.remainder + delta, delta);
+END
+$$;
+COMMENT ON FUNCTION shardid.next_segment(text, bigint) IS 'next_segment()';
+
+CREATE OR REPLACE FUNCTION @extschema@.next_segment(tag text, step bigint DEFAULT NULL, OUT first bigint, OUT last bigint, OUT delta integer)
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+RETURN shardid.next_segment(tag, step);
+COMMENT ON FUNCTION @extschema@.next_segment(text, bigint) IS
+    'the next segment of a tag, to use up in memory: first, first + delta, … last, both inclusive; not undone by a rollback';
+
+CREATE FUNCTION shardid.create_segment(
+    tag text, step bigint, start bigint, delta integer, remainder integer
+) RETURNS regclass
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    path text := 'shardid_segments.' || quote_ident(tag);
+BEGIN
+    IF tag IS NULL OR tag = '' OR step IS NULL OR start IS NULL OR delta IS NULL OR remainder IS NULL THEN
+        RAISE EXCEPTION 'a segment tag needs a name, a step, a start, a delta and a remainder'
+            USING ERRCODE = '22004', HINT = 'SELECT create_segment(''orders'', 1000);';
+    END IF;
+    IF octet_length(tag) > 63 THEN
+        RAISE EXCEPTION 'the segment tag is too long: "%"', tag
+            USING ERRCODE = '42622', DETAIL = 'It is the name of a sequence, and those have at most 63 bytes.',
+                HINT = 'Take a shorter one.';
+    END IF;
+    IF start < 0 OR delta < 1 OR remainder < 0 OR remainder >= delta OR step < delta OR step > 1000000000 THEN
+        RAISE EXCEPTION 'tag "%" cannot have segments of % numbers from % on, of which every %th leaves %', tag, step, start, delta, remainder
+            USING ERRCODE = '22023',
+                DETAIL = 'A start is 0 or above, a delta 1 or above, a remainder 0 to delta - 1, and a step delta to 1000000000.',
+                HINT = format('The odd numbers, 1000 at a time: SELECT create_segment(%L, 2000, delta => 2, remainder => 1);', tag);
+    END IF;
+    -- One at a time: two sessions that make one tag, or the first two.
+    PERFORM pg_advisory_xact_lock(hashtext('shardid.create_segment'), 0);
+    IF EXISTS (SELECT FROM shardid.segment s WHERE s.tag = create_segment.tag) THEN
+        RAISE EXCEPTION 'segment tag "%" exists already', tag
+            USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.segments;';
+    END IF;
+    IF to_regnamespace('shardid_segments') IS NULL THEN
+        CREATE SCHEMA shardid_segments;
+        GRANT USAGE ON SCHEMA shardid_segments TO PUBLIC;
+        COMMENT ON SCHEMA shardid_segments IS 'sequences of segment tags, made by create_segment()';
+    END IF;
+    IF to_regclass(path) IS NULL THEN
+        EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT 1 MINVALUE %s START %s', path, start, start);
+        EXECUTE format('COMMENT ON SEQUENCE %s IS %L', path, format('segments of tag %s: use next_segment(%L)', tag, tag));
+    ELSE
+        PERFORM shardid.check_owner(to_regclass(path), 'shardid.segment'::regclass);
+    END IF;
+    IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = to_regclass(path) AND s.seqincrement = 1) THEN
+        RAISE EXCEPTION 'relation % exists already and is not a sequence of segments', path
+            USING ERRCODE = '42P07', HINT = format('Rename it, or drop it if its numbers may come again: DROP SEQUENCE %s;', path);
+    END IF;
+    INSERT INTO shardid.segment VALUES (tag, path::regclass, step, start, delta, remainder);
+    RETURN path::regclass;
+END
+$$;
+COMMENT ON FUNCTION shardid.create_segment(text, bigint, bigint, integer, integer) IS 'create_segment()';
+
+CREATE OR REPLACE FUNCTION @extschema@.create_segment(
+    tag text, step bigint, start bigint DEFAULT 1, delta integer DEFAULT 1, remainder integer DEFAULT 0
+) RETURNS regclass
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.create_segment(tag, step, start, delta, remainder);
+COMMENT ON FUNCTION @extschema@.create_segment(text, bigint, bigint, integer, integer) IS
+    'make a tag that hands out segments: how many whole numbers each spans, from where on, and which of them count; returns its sequence';
+
+CREATE FUNCTION shardid.alter_segment(tag text, step bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.segment;
+BEGIN
+    SELECT * INTO known FROM shardid.segment s WHERE s.tag = alter_segment.tag FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'segment tag "%" does not exist', coalesce(tag, 'null')
+            USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.segments;';
+    END IF;
+    IF step IS NULL OR step < known.delta OR step > 1000000000 THEN
+        RAISE EXCEPTION 'a segment of tag "%" cannot span % numbers', tag, coalesce(step::text, 'null')
+            USING ERRCODE = '22023', DETAIL = format('It spans %s to 1000000000 whole numbers.', known.delta),
+                HINT = format('SELECT alter_segment(%L, %s);', tag, known.step);
+    END IF;
+    UPDATE shardid.segment s SET step = alter_segment.step, update_time = clock_timestamp()
+        WHERE s.tag = alter_segment.tag;
+END
+$$;
+COMMENT ON FUNCTION shardid.alter_segment(text, bigint) IS 'alter_segment()';
+
+CREATE OR REPLACE FUNCTION @extschema@.alter_segment(tag text, step bigint) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.alter_segment(tag, step);
+COMMENT ON FUNCTION @extschema@.alter_segment(text, bigint) IS
+    'have the next segments of a tag span so many whole numbers; waits for nobody who takes them';
+
+CREATE FUNCTION shardid.drop_segment(tag text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.segment;
+BEGIN
+    DELETE FROM shardid.segment s WHERE s.tag = drop_segment.tag RETURNING * INTO known;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'segment tag "%" does not exist', coalesce(tag, 'null')
+            USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.segments;';
+    END IF;
+    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
+        EXECUTE format('DROP SEQUENCE %s', known.sequence);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.drop_segment(text) IS 'drop_segment()';
+
+CREATE OR REPLACE FUNCTION @extschema@.drop_segment(tag text) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.drop_segment(tag);
+COMMENT ON FUNCTION @extschema@.drop_segment(text) IS 'forget a segment tag and drop its sequence; made again it begins anew';
+
+CREATE FUNCTION shardid.adopt_shard(shard integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE shardid.shard s
+        SET system_identifier = (SELECT c.system_identifier FROM pg_control_system() c),
+            database = current_database()
+        WHERE s.shard = adopt_shard.shard AND s.cluster IS NOT NULL AND s.sequence IS NOT NULL;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'shard % is not a shard of a cluster that has its sequence here', shard
+            USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.shards;';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.adopt_shard(integer) IS 'adopt_shard()';
+
+CREATE OR REPLACE FUNCTION @extschema@.adopt_shard(shard integer) RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+RETURN shardid.adopt_shard(shard);
+COMMENT ON FUNCTION @extschema@.adopt_shard(integer) IS
+    'let this copy of a cluster''s shard give ids: only when the server it was copied from is gone for good';
+
+CREATE OR REPLACE FUNCTION @extschema@.id_explain(id bigint)
+RETURNS TABLE (layout text, "time" timestamptz, shard integer, slot bigint, age interval, note text)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT l.name, p."time", p.shard, p.slot,
+        date_trunc('milliseconds', statement_timestamp() - p."time"),
+        concat_ws('; ',
+            CASE
+                WHEN s.state = 'moved' THEN format('shard %s lives on node "%s"', s.shard, s.node)
+                WHEN s.state = 'dropped' THEN format('shard %s was dropped', s.shard)
+                WHEN s.shard IS NOT NULL THEN format('shard %s of this database', s.shard)
+            END,
+            CASE WHEN p."time" > statement_timestamp() THEN 'ahead of the clock' END)
+    FROM shardid.layouts l
+    CROSS JOIN LATERAL @extschema@.id_parts(id, l.name) p
+    LEFT JOIN shardid.shard s ON s.layout = l.name AND s.shard = p.shard
+    WHERE id BETWEEN 0 AND ((l.ticks - 1)::numeric * l.shards + l.shards - 1) * l.slots + l.slots - 1
+        -- An id from the epoch's first day, or from after tomorrow, is not one of this layout.
+        AND p."time" BETWEEN l.epoch + interval '1 day' AND statement_timestamp() + interval '1 day'
+    ORDER BY s.shard IS NULL, s.state <> 'open', l.name;
+END;
+COMMENT ON FUNCTION @extschema@.id_explain(bigint) IS
+    'an id as every layout reads it in which it makes sense, the likeliest first; for a person at a prompt';
 
 -- Which program may move a shard. Whoever begins to work on a move claims its shard on both
 -- nodes for a term, higher than all before. What a program does here asks in the same
@@ -344,8 +850,130 @@ $$;
 COMMENT ON FUNCTION shardid.check_term(integer, bigint) IS
     'refuse to go on where a shard is claimed for another term; the claim stays until the transaction ends';
 
-REVOKE EXECUTE ON FUNCTION shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
-    TO @extowner@ WITH GRANT OPTION;
-GRANT SELECT ON shardid.shard_term TO PUBLIC;
-GRANT SELECT, INSERT, UPDATE, DELETE ON shardid.shard_term TO @extowner@ WITH GRANT OPTION;
+-- Who might call one that is declared otherwise now may call the new one.
+DO $do$
+DECLARE
+    known record;
+BEGIN
+    FOR known IN SELECT f.after, x.grantee, r.rolname, x.is_grantable
+        FROM (VALUES
+            ('shardid.create_generator_before(name, name, integer, text, bigint, boolean)'::regprocedure, 'shardid.create_generator(name, name, integer, text, bigint, boolean)'::regprocedure)
+        ) AS f(before, after)
+        JOIN pg_proc p ON p.oid = f.before
+        CROSS JOIN LATERAL aclexplode(p.proacl) x
+        LEFT JOIN pg_roles r ON r.oid = x.grantee
+        WHERE x.grantee <> p.proowner
+    LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s%s', known.after,
+            CASE known.grantee WHEN 0 THEN 'PUBLIC' ELSE format('%I', known.rolname) END,
+            CASE WHEN known.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END);
+    END LOOP;
+END
+$do$;
+DROP FUNCTION shardid.create_generator_before(name, name, integer, text, bigint, boolean);
+
+-- Those that create_shard() has made in the shards' schemas, or a user likewise.
+DO $do$
+DECLARE
+    made regprocedure;
+BEGIN
+    FOR made IN SELECT p.oid::regprocedure FROM pg_depend d
+        JOIN pg_proc p ON p.oid = d.objid
+        WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_proc'::regclass
+            AND d.refobjid = '@extschema@.next_id(integer)'::regprocedure
+            AND p.proname = 'next_id' AND p.pronargs = 0
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s PARALLEL RESTRICTED', made);
+    END LOOP;
+END
+$do$;
+
+-- All of it belongs to the first superuser, who stays one, and nobody may make anything in
+-- schema shardid: what superusers call there is ours.
+DO $do$
+DECLARE
+    member record;
+BEGIN
+    FOR member IN
+        SELECT i.type, i.identity, (SELECT r.rolname FROM pg_roles r WHERE r.oid = 10) AS owner
+        FROM pg_depend d CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, 0) i
+        WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
+            AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
+            AND 10 NOT IN (SELECT n.nspowner FROM pg_namespace n WHERE d.classid = 'pg_namespace'::regclass AND n.oid = d.objid
+                UNION ALL SELECT c.relowner FROM pg_class c WHERE d.classid = 'pg_class'::regclass AND c.oid = d.objid
+                UNION ALL SELECT p.proowner FROM pg_proc p WHERE d.classid = 'pg_proc'::regclass AND p.oid = d.objid)
+    LOOP
+        EXECUTE format('ALTER %s %s OWNER TO %I', member.type, member.identity, member.owner);
+    END LOOP;
+END
+$do$;
+
+GRANT USAGE ON SCHEMA shardid TO PUBLIC;
+GRANT SELECT ON shardid.layout, shardid.shard, shardid.id_sequence, shardid.cluster,
+    shardid.ticket, shardid.server, shardid.segment, shardid.shard_term,
+    shardid.layouts, shardid.shards, shardid.tickets, shardid.segments TO PUBLIC;
+-- It does as its owner what its caller was allowed to by page::backend::may_use.
+REVOKE EXECUTE ON FUNCTION shardid.take_gapless(text) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION
+    @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint),
+    @extschema@.create_shard(integer, name, text),
+    @extschema@.drop_shard(integer),
+    @extschema@.create_id_sequence(text, integer, text),
+    @extschema@.adopt_shard(integer),
+    @extschema@.create_ticket(text, integer, integer),
+    @extschema@.drop_ticket(text),
+    @extschema@.create_segment(text, bigint, bigint, integer, integer),
+    @extschema@.alter_segment(text, bigint),
+    @extschema@.drop_segment(text),
+    shardid.known_ticket(text),
+    shardid.hold_ticket(shardid.ticket),
+    shardid.set_ticket(shardid.ticket, bigint),
+    shardid.make_ticket(text, integer, integer, bigint),
+    shardid.create_ticket_above(text, integer, integer, bigint),
+    shardid.limit_ticket(text, bigint),
+    shardid.restep_ticket(text, integer, integer, bigint),
+    shardid.raise_ticket(text, bigint),
+    shardid.create_generator(name, name, integer, text, bigint, boolean),
+    shardid.raise_horizon(bigint, text),
+    shardid.place_shards(text, text, text, integer, bigint, integer[], text[]),
+    shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
+    FROM PUBLIC;
+-- Whoever dumps the database reads them, and who restores it sets them.
+GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO PUBLIC;
+-- To the extension's owner, who need not be the one who updates it.
+DO $do$
+DECLARE
+    owner name := (SELECT r.rolname FROM pg_extension e JOIN pg_roles r ON r.oid = e.extowner WHERE e.extname = 'shardid');
+BEGIN
+    EXECUTE format($grant$GRANT SELECT, UPDATE ON SEQUENCE shardid.horizon, shardid.largest_drift TO %I WITH GRANT OPTION$grant$, owner);
+    EXECUTE format($grant$GRANT USAGE ON SCHEMA shardid TO %I WITH GRANT OPTION$grant$, owner);
+    EXECUTE format($grant$GRANT SELECT, INSERT, UPDATE, DELETE ON
+    shardid.layout, shardid.shard, shardid.id_sequence, shardid.cluster,
+    shardid.ticket, shardid.server, shardid.segment, shardid.shard_term
+    TO %I WITH GRANT OPTION$grant$, owner);
+    EXECUTE format($grant$GRANT EXECUTE ON FUNCTION
+    @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint),
+    @extschema@.create_shard(integer, name, text),
+    @extschema@.drop_shard(integer),
+    @extschema@.create_id_sequence(text, integer, text),
+    @extschema@.adopt_shard(integer),
+    @extschema@.create_ticket(text, integer, integer),
+    @extschema@.drop_ticket(text),
+    @extschema@.create_segment(text, bigint, bigint, integer, integer),
+    @extschema@.alter_segment(text, bigint),
+    @extschema@.drop_segment(text),
+    shardid.known_ticket(text),
+    shardid.hold_ticket(shardid.ticket),
+    shardid.set_ticket(shardid.ticket, bigint),
+    shardid.make_ticket(text, integer, integer, bigint),
+    shardid.create_ticket_above(text, integer, integer, bigint),
+    shardid.limit_ticket(text, bigint),
+    shardid.restep_ticket(text, integer, integer, bigint),
+    shardid.raise_ticket(text, bigint),
+    shardid.create_generator(name, name, integer, text, bigint, boolean),
+    shardid.raise_horizon(bigint, text),
+    shardid.place_shards(text, text, text, integer, bigint, integer[], text[]),
+    shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
+    TO %I WITH GRANT OPTION$grant$, owner);
+END
+$do$;

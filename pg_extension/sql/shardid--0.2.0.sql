@@ -8,8 +8,16 @@
 -- complain if the script is sourced in psql rather than by CREATE EXTENSION
 \echo Use "CREATE EXTENSION shardid" to load this file. \quit
 
+-- Nothing here is looked up where others may make things: neither while this runs, which
+-- it does as a superuser, nor later. Therefore every object is made in a schema that is
+-- named; schema shardid, in which nobody may make anything, holds all that has a text to
+-- be read when it is called; and the user's schema holds functions of the library, and
+-- those whose calls are bound now. Calls into schema shardid fit the declared types.
+-- See docs/privileges.md.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
 CREATE SCHEMA shardid;
-COMMENT ON SCHEMA shardid IS 'tables and views of the extension shardid';
+COMMENT ON SCHEMA shardid IS 'tables, views and inner functions of the extension shardid';
 
 -- ---------------------------------------------------------------------------
 -- layouts
@@ -52,16 +60,15 @@ INSERT INTO shardid.layout (name, epoch, tick, ticks, shards, slots) VALUES
 
 CREATE FUNCTION shardid.layout_end(epoch timestamptz, tick interval, ticks bigint)
 RETURNS timestamptz
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
 -- An interval holds 292,000 years: what lasts longer has no end worth naming.
 -- Nothing is tried and caught here, since parallel queries have no subtransactions.
 RETURN CASE WHEN EXTRACT(epoch FROM tick) * ticks < 9.2233e12 THEN epoch + tick * ticks ELSE 'infinity' END;
 COMMENT ON FUNCTION shardid.layout_end(timestamptz, interval, bigint) IS
     'the first instant that no id of such a layout can have';
 
-CREATE FUNCTION create_layout(
-    name text, epoch timestamptz, tick interval, shards bigint, slots bigint,
-    ticks bigint DEFAULT NULL
+CREATE FUNCTION shardid.create_layout(
+    name text, epoch timestamptz, tick interval, shards bigint, slots bigint, ticks bigint
 ) RETURNS timestamptz
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -91,7 +98,16 @@ EXCEPTION
             USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.layouts;';
 END
 $$;
-COMMENT ON FUNCTION create_layout(text, timestamptz, interval, bigint, bigint, bigint) IS
+COMMENT ON FUNCTION shardid.create_layout(text, timestamptz, interval, bigint, bigint, bigint) IS
+    'create_layout()';
+
+CREATE FUNCTION @extschema@.create_layout(
+    name text, epoch timestamptz, tick interval, shards bigint, slots bigint,
+    ticks bigint DEFAULT NULL
+) RETURNS timestamptz
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.create_layout(name, epoch, tick, shards, slots, ticks);
+COMMENT ON FUNCTION @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint) IS
     'add a layout: name, epoch, tick, how many shards, how many ids a tick; returns when it ends';
 
 CREATE FUNCTION shardid.layout_is_frozen() RETURNS trigger
@@ -229,25 +245,30 @@ COMMENT ON SEQUENCE shardid.largest_drift IS
 -- taking ids
 -- ---------------------------------------------------------------------------
 
-CREATE FUNCTION next_id(shard integer) RETURNS bigint
+CREATE FUNCTION @extschema@.next_id(shard integer) RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'shardid_next_id';
-COMMENT ON FUNCTION next_id(integer) IS 'a new id on that shard';
+COMMENT ON FUNCTION @extschema@.next_id(integer) IS 'a new id on that shard';
 
-CREATE FUNCTION next_id() RETURNS bigint
+CREATE FUNCTION shardid.next_id(shard integer, sequence regclass) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'shardid_next_id';
+COMMENT ON FUNCTION shardid.next_id(integer, regclass) IS
+    'next_id(shard), as SCHEMA.next_id() calls it: by the sequence that function is known, and dropped, with its shard';
+
+CREATE FUNCTION @extschema@.next_id() RETURNS bigint
 LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'shardid_next_id_here';
-COMMENT ON FUNCTION next_id() IS 'a new id on the shard in shardid.shard, or on the only shard there is';
+COMMENT ON FUNCTION @extschema@.next_id() IS 'a new id on the shard in shardid.shard, or on the only shard there is';
 
-CREATE FUNCTION next_id_from(sequence regclass) RETURNS bigint
+CREATE FUNCTION @extschema@.next_id_from(sequence regclass) RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'shardid_next_id_from';
-COMMENT ON FUNCTION next_id_from(regclass) IS 'a new id from a sequence made by create_id_sequence()';
+COMMENT ON FUNCTION @extschema@.next_id_from(regclass) IS 'a new id from a sequence made by create_id_sequence()';
 
-CREATE FUNCTION next_ids(shard integer, count integer) RETURNS SETOF bigint
+CREATE FUNCTION @extschema@.next_ids(shard integer, count integer) RETURNS SETOF bigint
 LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 1000 AS 'MODULE_PATHNAME', 'shardid_next_ids';
-COMMENT ON FUNCTION next_ids(integer, integer) IS 'that many new ids on that shard, rising';
+COMMENT ON FUNCTION @extschema@.next_ids(integer, integer) IS 'that many new ids on that shard, rising';
 
-CREATE FUNCTION last_id() RETURNS bigint
+CREATE FUNCTION @extschema@.last_id() RETURNS bigint
 LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'last_id_wrapper';
-COMMENT ON FUNCTION last_id() IS 'the last id this session got';
+COMMENT ON FUNCTION @extschema@.last_id() IS 'the last id this session got';
 
 -- ---------------------------------------------------------------------------
 -- making and dropping shards
@@ -298,17 +319,38 @@ END
 $$;
 COMMENT ON FUNCTION shardid.layout_of(integer, text) IS 'the layout of that name, which has room for that shard, or an error';
 
+CREATE FUNCTION shardid.id_at("time" timestamptz, layout text) RETURNS bigint
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_at_in_wrapper';
+COMMENT ON FUNCTION shardid.id_at(timestamptz, text) IS 'id_at(), for the functions in schema shardid';
+
+CREATE FUNCTION shardid.check_owner(relation regclass, listed regclass) RETURNS void
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    owner oid := (SELECT c.relowner FROM pg_class c WHERE c.oid = relation);
+BEGIN
+    IF owner <> (SELECT r.oid FROM pg_roles r WHERE r.rolname = current_user) AND NOT has_table_privilege(owner, listed::oid, 'INSERT') THEN
+        RAISE EXCEPTION 'relation % exists already and belongs to role "%"', relation, pg_get_userbyid(owner)
+            USING ERRCODE = '42501',
+                DETAIL = format('It is taken up only from its caller, or from a role that may write to %s.', listed),
+                HINT = format('If its numbers can be trusted: ALTER SEQUENCE %s OWNER TO CURRENT_USER; else rename it.', relation);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.check_owner(regclass, regclass) IS
+    'refuses to take up a sequence that somebody else has put in its place';
+
 CREATE FUNCTION shardid.create_generator(
     schema name, name name, shard integer, layout text, floor bigint, replaces boolean
 ) RETURNS regclass
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     rule shardid.layout := shardid.layout_of(shard, layout);
-    first bigint := shardid.first_id(shard, layout, floor);
+    first bigint := shardid.first_id(shard::bigint, layout, floor);
     path text := format('%I.%I', schema, name);
     present pg_sequence;
     called boolean;
     last bigint;
+    furthest bigint;
 BEGIN
     IF to_regclass(path) IS NULL THEN
         EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE 1 NO CYCLE',
@@ -319,6 +361,7 @@ BEGIN
         -- it, and begins beyond the horizon.
         PERFORM shardid.begin_generator(path::regclass, first, replaces);
     ELSE
+        PERFORM shardid.check_owner(to_regclass(path), 'shardid.shard'::regclass);
         SELECT * INTO present FROM pg_sequence s WHERE s.seqrelid = to_regclass(path);
         IF present.seqincrement IS DISTINCT FROM rule.shards * rule.slots OR present.seqmin <> shard * rule.slots THEN
             RAISE EXCEPTION 'relation % exists already and is not an id sequence of shard % with layout "%"', path, shard, layout
@@ -328,16 +371,27 @@ BEGIN
         -- knows where it stands, and next_id() goes on above that. Unless it came from a
         -- dump without data: then its ids may go as far as the drift allows.
         EXECUTE format('SELECT is_called, last_value FROM %s', path) INTO called, last;
+        -- One that stands beyond any clock would poison the shard, and every other with it.
+        IF current_setting('shardid.max_jump') <> '-1' THEN
+            furthest := shardid.id_at(clock_timestamp() + greatest(current_setting('shardid.max_jump')::interval,
+                current_setting('shardid.max_drift')::interval), layout);
+            IF called AND last > furthest THEN
+                RAISE EXCEPTION 'sequence % stands too far ahead of the clock to be taken up', path
+                    USING ERRCODE = '55000',
+                        DETAIL = format('Its last value is %s; an id of then, shardid.max_jump ahead of now, is %s.', last, furthest),
+                        HINT = 'Rename it: ALTER SEQUENCE … RENAME TO …; or, where these are ids that were given out, SET shardid.max_jump.';
+            END IF;
+        END IF;
         IF NOT called THEN
-            first := shardid.first_id(shard, layout, greatest(floor,
-                @extschema@.id_at(clock_timestamp() + current_setting('shardid.max_drift')::interval, layout)));
+            first := shardid.first_id(shard::bigint, layout, greatest(floor,
+                shardid.id_at(clock_timestamp() + current_setting('shardid.max_drift')::interval, layout)));
         END IF;
         IF floor IS NOT NULL OR NOT called THEN
             PERFORM setval(path, greatest(first, last));
         END IF;
         -- If it is restarted before it has given an id, nothing else knows of those.
         PERFORM shardid.raise_horizon(greatest(last, CASE WHEN called THEN
-            shardid.last_id_at_most(path::regclass, shard, layout) END), layout);
+            shardid.last_id_at_most(path::regclass, shard::bigint, layout) END), layout);
     END IF;
     IF shardid.layout_end(rule.epoch, rule.tick, rule.ticks) < clock_timestamp() + interval '1 year' THEN
         RAISE WARNING 'layout "%" ends in less than a year, at %', layout,
@@ -350,19 +404,38 @@ $$;
 COMMENT ON FUNCTION shardid.create_generator(name, name, integer, text, bigint, boolean) IS
     'makes the sequence behind a shard or an id sequence; its increment is one whole tick; replaces: its shard had another one before';
 
-CREATE FUNCTION shardid.next_id_functions(shard integer) RETURNS SETOF regprocedure
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION shardid.next_id_functions(shard integer, sequence regclass) RETURNS SETOF regprocedure
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT p.oid::regprocedure FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid
-    WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_proc'::regclass
-        AND d.refobjid = '@extschema@.next_id(integer)'::regprocedure
+    WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = sequence AND d.classid = 'pg_proc'::regclass
         AND p.proname = 'next_id' AND p.pronargs = 0
-        AND pg_get_function_sqlbody(p.oid) ~ format('\mnext_id\(%s\)', shard)
+        AND pg_get_function_sqlbody(p.oid) ~ format('^RETURN shardid\.next_id\(%s, ', shard)
+        AND pg_has_role(p.proowner, 'USAGE')
+    UNION ALL
+    -- As version 0.1.0 has made them; also where a dump has brought it.
+    SELECT p.oid::regprocedure FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid
+    WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = (SELECT e.next_id FROM shardid.entries() e)
+        AND d.classid = 'pg_proc'::regclass AND p.proname = 'next_id' AND p.pronargs = 0
+        AND CASE WHEN obj_description(p.oid, 'pg_proc') = format('a new id on shard %s', shard)
+            THEN pg_get_function_sqlbody(p.oid) ~ format('^RETURN ("([^"]|"")*"|\w+)\.next_id\(%s\)$', shard) END
+        AND coalesce((SELECT c.relowner = p.proowner FROM pg_class c WHERE c.oid = sequence), pg_has_role(p.proowner, 'USAGE'))
 $$;
-COMMENT ON FUNCTION shardid.next_id_functions(integer) IS 'the functions next_id() that create_shard() has made for a shard';
+COMMENT ON FUNCTION shardid.next_id_functions(integer, regclass) IS
+    'the functions next_id() that create_shard() has made for a shard with that sequence';
 
-CREATE FUNCTION create_shard(
-    shard integer, schema name DEFAULT NULL, layout text DEFAULT 'instagram'
-) RETURNS regclass
+CREATE FUNCTION shardid.defaults_on(class regclass, object oid, pattern text) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT string_agg(DISTINCT format('%s.%I', d.adrelid::regclass, a.attname), ', ')
+    FROM pg_depend p
+    JOIN pg_attrdef d ON d.oid = p.objid
+    JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+    WHERE p.refclassid = class AND p.refobjid = object AND p.classid = 'pg_attrdef'::regclass
+        AND (pattern IS NULL OR pg_get_expr(d.adbin, d.adrelid) ~ pattern)
+$$;
+COMMENT ON FUNCTION shardid.defaults_on(regclass, oid, text) IS
+    'the columns whose defaults use an object, and look like that';
+
+CREATE FUNCTION shardid.create_shard(shard integer, schema name, layout text) RETURNS regclass
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     rule shardid.layout := shardid.layout_of(shard, layout);
@@ -384,7 +457,7 @@ BEGIN
                     ELSE format('Its sequence is %s.', known.sequence) END,
                 HINT = 'SELECT * FROM shardid.shards;';
     END IF;
-    IF known.layout <> layout AND known.floor > shardid.first_id(shard, layout, NULL) THEN
+    IF known.layout <> layout AND known.floor > shardid.first_id(shard::bigint, layout, NULL::bigint) THEN
         RAISE EXCEPTION 'shard % had ids of layout "%" that are far above those of layout "%"', shard, known.layout, layout
             USING ERRCODE = '55000', DETAIL = format('The last one was %s, and no id comes again.', known.floor),
                 HINT = format('SELECT create_shard(%s, layout => %L); or take another number.', shard, known.layout);
@@ -398,7 +471,8 @@ BEGIN
     -- A next_id() that is not ours, and the extension's own, must not be replaced.
     IF EXISTS (SELECT FROM pg_proc p
         WHERE p.pronamespace = to_regnamespace(quote_ident(path)) AND p.proname = 'next_id' AND p.pronargs = 0
-            AND NOT EXISTS (SELECT FROM shardid.next_id_functions(shard) f WHERE f = p.oid))
+            AND NOT EXISTS (SELECT FROM shardid.next_id_functions(shard,
+                to_regclass(format('%I.shard_id_seq', path))) f WHERE f = p.oid))
     THEN
         RAISE EXCEPTION 'schema "%" has a function next_id() of its own', path
             USING ERRCODE = '42723',
@@ -407,11 +481,12 @@ BEGIN
     IF to_regnamespace(quote_ident(path)) IS NULL THEN
         EXECUTE format('CREATE SCHEMA %I', path);
     END IF;
-    generator := shardid.create_generator(path, 'shard_id_seq', shard, layout, known.floor, known.shard IS NOT NULL);
+    generator := shardid.create_generator(path, 'shard_id_seq'::name, shard, layout, known.floor, known.shard IS NOT NULL);
     EXECUTE format('COMMENT ON SEQUENCE %s IS %L', generator,
         format('id generator of shard %s (layout %s): use next_id(%s)', shard, layout, shard));
-    EXECUTE format('CREATE OR REPLACE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL RESTRICTED RETURN %s.next_id(%s)',
-        path, '@extschema@', shard);
+    -- It names the sequence, so that it depends on it, here and in what a dump is restored to.
+    EXECUTE format('CREATE OR REPLACE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL RESTRICTED RETURN shardid.next_id(%s, %L::regclass)',
+        path, shard, generator);
     EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', path, format('a new id on shard %s', shard));
     INSERT INTO shardid.shard AS s (shard, layout, sequence) VALUES (shard, layout, generator)
         ON CONFLICT ON CONSTRAINT shard_pkey DO UPDATE
@@ -420,10 +495,17 @@ BEGIN
     RETURN generator;
 END
 $$;
-COMMENT ON FUNCTION create_shard(integer, name, text) IS
+COMMENT ON FUNCTION shardid.create_shard(integer, name, text) IS 'create_shard()';
+
+CREATE FUNCTION @extschema@.create_shard(
+    shard integer, schema name DEFAULT NULL, layout text DEFAULT 'instagram'
+) RETURNS regclass
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.create_shard(shard, schema, layout);
+COMMENT ON FUNCTION @extschema@.create_shard(integer, name, text) IS
     'make a shard: its schema if absent, the sequence shard_id_seq and the function next_id() in it; returns the sequence';
 
-CREATE FUNCTION drop_shard(shard integer) RETURNS void
+CREATE FUNCTION shardid.drop_shard(shard integer) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known shardid.shard;
@@ -441,17 +523,13 @@ BEGIN
         RAISE EXCEPTION 'shard % belongs to cluster "%"', shard, known.cluster
             USING ERRCODE = '55006', HINT = 'The cluster''s shards are fixed; shardid move takes one elsewhere.';
     END IF;
-    made := ARRAY(SELECT f FROM shardid.next_id_functions(shard) f);
-    SELECT string_agg(DISTINCT format('%s.%I', d.adrelid::regclass, a.attname), ', ') INTO used
-        FROM pg_attrdef d
-        JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-        JOIN pg_depend p ON p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid
-        WHERE CASE p.refclassid
-            WHEN 'pg_class'::regclass THEN p.refobjid = known.sequence
-            WHEN 'pg_proc'::regclass THEN p.refobjid = ANY (made::oid[])
-                OR p.refobjid = '@extschema@.next_id(integer)'::regprocedure
-                    AND pg_get_expr(d.adbin, d.adrelid) ~ format('\mnext_id\(%s\)', shard)
-            END;
+    made := ARRAY(SELECT f FROM shardid.next_id_functions(shard, known.sequence) f);
+    used := shardid.defaults_on('pg_class'::regclass, known.sequence::oid, NULL::text);
+    FOR i IN 1 .. cardinality(made) LOOP
+        used := concat_ws(', ', used, shardid.defaults_on('pg_proc'::regclass, made[i]::oid, NULL::text));
+    END LOOP;
+    used := nullif(concat_ws(', ', used, shardid.defaults_on('pg_proc'::regclass,
+        (SELECT e.next_id FROM shardid.entries() e)::oid, format('\mnext_id\(%s\)', shard))), '');
     IF used IS NOT NULL THEN
         RAISE EXCEPTION 'shard % cannot be dropped because defaults use it', shard
             USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', used),
@@ -467,7 +545,7 @@ BEGIN
     -- The row remembers how far ids went. Where the row goes too, by DROP EXTENSION, the
     -- clock must do: a shard made then begins at what it reads. Most of it without a lock.
     IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
-        PERFORM shardid.wait_for_clock(shardid.last_id_at_most(known.sequence, shard, known.layout), known.layout);
+        PERFORM shardid.wait_for_clock(shardid.last_id_at_most(known.sequence, shard::bigint, known.layout), known.layout);
     END IF;
     -- The trigger on this row waits until nobody takes ids from the sequence any more.
     UPDATE shardid.shard s SET state = 'dropped' WHERE s.shard = drop_shard.shard;
@@ -475,109 +553,119 @@ BEGIN
         EXECUTE format('DROP FUNCTION %s', made[i]);
     END LOOP;
     IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
-        last := shardid.last_id_at_most(known.sequence, shard, known.layout);
+        last := shardid.last_id_at_most(known.sequence, shard::bigint, known.layout);
         PERFORM shardid.wait_for_clock(last, known.layout);
         EXECUTE format('DROP SEQUENCE %s', known.sequence);
     ELSIF known.sequence IS NOT NULL THEN
         -- It went with its schema: ids may have reached up to the horizon.
-        last := shardid.last_id_at_most(NULL, shard, known.layout);
+        last := shardid.last_id_at_most(NULL::regclass, shard::bigint, known.layout);
         PERFORM shardid.wait_for_clock(last, known.layout);
     END IF;
     UPDATE shardid.shard s SET sequence = NULL, floor = greatest(known.floor, last)
         WHERE s.shard = drop_shard.shard;
 END
 $$;
-COMMENT ON FUNCTION drop_shard(integer) IS
+COMMENT ON FUNCTION shardid.drop_shard(integer) IS 'drop_shard()';
+
+CREATE FUNCTION @extschema@.drop_shard(shard integer) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.drop_shard(shard);
+COMMENT ON FUNCTION @extschema@.drop_shard(integer) IS
     'forget a shard and drop its sequence, once the clock has passed its last id; its schema and tables stay, and its ids never come again';
 
-CREATE FUNCTION create_id_sequence(name text, shard integer, layout text DEFAULT 'instagram')
-RETURNS regclass
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
--- No search_path here: the name is looked up where the caller would have it made.
+CREATE FUNCTION shardid.create_id_sequence(name text, home name, shard integer, layout text) RETURNS regclass
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    parts text[] := pg_catalog.parse_ident(name);
+    parts text[] := parse_ident(name);
     generator regclass;
     known shardid.id_sequence;
     replaces boolean;
 BEGIN
-    IF pg_catalog.cardinality(parts) OPERATOR(pg_catalog.=) 1 THEN
-        parts := pg_catalog.array_prepend(pg_catalog.current_schema()::text, parts);
+    IF cardinality(parts) = 1 THEN
+        parts := ARRAY[home::text, parts[1]];
     END IF;
-    IF pg_catalog.cardinality(parts) OPERATOR(pg_catalog.<>) 2 OR parts[1] IS NULL THEN
+    IF cardinality(parts) <> 2 OR parts[1] IS NULL THEN
         RAISE EXCEPTION '"%" is not the name of a sequence', name
             USING ERRCODE = '42602', HINT = 'Give a name, or schema.name.';
     END IF;
     SELECT * INTO known FROM shardid.id_sequence s
-        WHERE s.sequence OPERATOR(pg_catalog.=) pg_catalog.to_regclass(pg_catalog.format('%I.%I', parts[1], parts[2]))
-            AND s.shard OPERATOR(pg_catalog.=) create_id_sequence.shard AND s.layout OPERATOR(pg_catalog.=) create_id_sequence.layout;
+        WHERE s.sequence = to_regclass(format('%I.%I', parts[1], parts[2]))
+            AND s.shard = create_id_sequence.shard AND s.layout = create_id_sequence.layout;
     IF FOUND THEN
         RAISE EXCEPTION 'id sequence % exists already', known.sequence
             USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.id_sequence;';
     END IF;
     -- One of this shard that was dropped may have had this name.
-    replaces := EXISTS (SELECT FROM shardid.id_sequence s WHERE s.shard OPERATOR(pg_catalog.=) create_id_sequence.shard
-        AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) s.sequence::oid));
-    generator := shardid.create_generator(parts[1], parts[2], shard, layout, NULL, replaces);
+    replaces := EXISTS (SELECT FROM shardid.id_sequence s WHERE s.shard = create_id_sequence.shard
+        AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = s.sequence));
+    generator := shardid.create_generator(parts[1]::name, parts[2]::name, shard, layout, NULL::bigint, replaces);
     INSERT INTO shardid.id_sequence VALUES (generator, shard, layout);
     RETURN generator;
 END
 $$;
-COMMENT ON FUNCTION create_id_sequence(text, integer, text) IS
+COMMENT ON FUNCTION shardid.create_id_sequence(text, name, integer, text) IS
+    'create_id_sequence(); home: the schema of a name that does not say one';
+
+-- No search_path here: the name is looked up where the caller would have it made.
+CREATE FUNCTION @extschema@.create_id_sequence(name text, shard integer, layout text DEFAULT 'instagram')
+RETURNS regclass
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.create_id_sequence(name, current_schema(), shard, layout);
+COMMENT ON FUNCTION @extschema@.create_id_sequence(text, integer, text) IS
     'make an id generator of its own, for one table: sequence name, shard, layout; ids by next_id_from()';
 
 -- ---------------------------------------------------------------------------
 -- reading ids
 -- ---------------------------------------------------------------------------
 
-CREATE FUNCTION id_time(id bigint) RETURNS timestamptz
+CREATE FUNCTION @extschema@.id_time(id bigint) RETURNS timestamptz
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_time_wrapper';
-COMMENT ON FUNCTION id_time(bigint) IS 'when an id was made, to the tick';
+COMMENT ON FUNCTION @extschema@.id_time(bigint) IS 'when an id was made, to the tick';
 
-CREATE FUNCTION id_time(id bigint, layout text) RETURNS timestamptz
+CREATE FUNCTION @extschema@.id_time(id bigint, layout text) RETURNS timestamptz
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_time_in_wrapper';
-COMMENT ON FUNCTION id_time(bigint, text) IS 'when an id of that layout was made, to the tick';
+COMMENT ON FUNCTION @extschema@.id_time(bigint, text) IS 'when an id of that layout was made, to the tick';
 
-CREATE FUNCTION id_shard(id bigint) RETURNS integer
+CREATE FUNCTION @extschema@.id_shard(id bigint) RETURNS integer
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_shard_wrapper';
-COMMENT ON FUNCTION id_shard(bigint) IS 'the shard an id was made on';
+COMMENT ON FUNCTION @extschema@.id_shard(bigint) IS 'the shard an id was made on';
 
-CREATE FUNCTION id_shard(id bigint, layout text) RETURNS integer
+CREATE FUNCTION @extschema@.id_shard(id bigint, layout text) RETURNS integer
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_shard_in_wrapper';
-COMMENT ON FUNCTION id_shard(bigint, text) IS 'the shard an id of that layout was made on';
+COMMENT ON FUNCTION @extschema@.id_shard(bigint, text) IS 'the shard an id of that layout was made on';
 
-CREATE FUNCTION id_slot(id bigint) RETURNS bigint
+CREATE FUNCTION @extschema@.id_slot(id bigint) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_slot_wrapper';
-COMMENT ON FUNCTION id_slot(bigint) IS 'the number of an id within its shard and tick';
+COMMENT ON FUNCTION @extschema@.id_slot(bigint) IS 'the number of an id within its shard and tick';
 
-CREATE FUNCTION id_slot(id bigint, layout text) RETURNS bigint
+CREATE FUNCTION @extschema@.id_slot(id bigint, layout text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_slot_in_wrapper';
-COMMENT ON FUNCTION id_slot(bigint, text) IS 'the number of an id of that layout within its shard and tick';
+COMMENT ON FUNCTION @extschema@.id_slot(bigint, text) IS 'the number of an id of that layout within its shard and tick';
 
-CREATE FUNCTION id_parts(id bigint, OUT "time" timestamptz, OUT shard integer, OUT slot bigint)
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION @extschema@.id_parts(id bigint, OUT "time" timestamptz, OUT shard integer, OUT slot bigint)
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN (@extschema@.id_time(id), @extschema@.id_shard(id), @extschema@.id_slot(id));
-COMMENT ON FUNCTION id_parts(bigint) IS 'time, shard and slot of an id';
+COMMENT ON FUNCTION @extschema@.id_parts(bigint) IS 'time, shard and slot of an id';
 
-CREATE FUNCTION id_parts(id bigint, layout text, OUT "time" timestamptz, OUT shard integer, OUT slot bigint)
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION @extschema@.id_parts(id bigint, layout text, OUT "time" timestamptz, OUT shard integer, OUT slot bigint)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
 RETURN (@extschema@.id_time(id, layout), @extschema@.id_shard(id, layout), @extschema@.id_slot(id, layout));
-COMMENT ON FUNCTION id_parts(bigint, text) IS 'time, shard and slot of an id of that layout';
+COMMENT ON FUNCTION @extschema@.id_parts(bigint, text) IS 'time, shard and slot of an id of that layout';
 
 -- ---------------------------------------------------------------------------
 -- time ranges
 -- ---------------------------------------------------------------------------
 
-CREATE FUNCTION id_at("time" timestamptz) RETURNS bigint
+CREATE FUNCTION @extschema@.id_at("time" timestamptz) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_at_wrapper';
-COMMENT ON FUNCTION id_at(timestamptz) IS 'the lowest id of that instant: WHERE id >= id_at(now() - interval ''1 day'')';
+COMMENT ON FUNCTION @extschema@.id_at(timestamptz) IS 'the lowest id of that instant: WHERE id >= id_at(now() - interval ''1 day'')';
 
-CREATE FUNCTION id_at("time" timestamptz, layout text) RETURNS bigint
+CREATE FUNCTION @extschema@.id_at("time" timestamptz, layout text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_at_in_wrapper';
-COMMENT ON FUNCTION id_at(timestamptz, text) IS 'the lowest id of that instant in that layout';
+COMMENT ON FUNCTION @extschema@.id_at(timestamptz, text) IS 'the lowest id of that instant in that layout';
 
-CREATE FUNCTION create_id_partitions(
-    parent regclass, "from" timestamptz, until timestamptz, every interval,
-    layout text DEFAULT 'instagram'
+CREATE FUNCTION shardid.create_id_partitions(
+    parent regclass, "from" timestamptz, until timestamptz, every interval, layout text
 ) RETURNS SETOF regclass
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -623,8 +711,8 @@ BEGIN
         step := step + 1;
         -- From the start each time: the 31st would otherwise creep to the 28th.
         upper := "from" + every * step::double precision;
-        first := @extschema@.id_at(lower, layout);
-        beyond := @extschema@.id_at(upper, layout);
+        first := shardid.id_at(lower, layout);
+        beyond := shardid.id_at(upper, layout);
         IF first >= beyond THEN
             RAISE EXCEPTION 'layout "%" has no ids between % and %', layout, lower, upper
                 USING ERRCODE = '22003', HINT = 'Begin after its epoch, and with at least one tick: SELECT name, epoch, tick FROM shardid.layouts;';
@@ -650,29 +738,40 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION create_id_partitions(regclass, timestamptz, timestamptz, interval, text) IS
+COMMENT ON FUNCTION shardid.create_id_partitions(regclass, timestamptz, timestamptz, interval, text) IS
+    'create_id_partitions()';
+
+CREATE FUNCTION @extschema@.create_id_partitions(
+    parent regclass, "from" timestamptz, until timestamptz, every interval,
+    layout text DEFAULT 'instagram'
+) RETURNS SETOF regclass
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT made FROM shardid.create_id_partitions(parent, "from", until, every, layout) AS made;
+END;
+COMMENT ON FUNCTION @extschema@.create_id_partitions(regclass, timestamptz, timestamptz, interval, text) IS
     'make RANGE partitions of a table by the time in its ids; those that exist are skipped; returns the new ones';
 
 -- ---------------------------------------------------------------------------
 -- other faces of an id
 -- ---------------------------------------------------------------------------
 
-CREATE FUNCTION id_text(id bigint) RETURNS text
+CREATE FUNCTION @extschema@.id_text(id bigint) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_text_wrapper';
-COMMENT ON FUNCTION id_text(bigint) IS 'an id as 13 characters of Crockford base 32, which sort like the number';
+COMMENT ON FUNCTION @extschema@.id_text(bigint) IS 'an id as 13 characters of Crockford base 32, which sort like the number';
 
-CREATE FUNCTION id_from_text(text text) RETURNS bigint
+CREATE FUNCTION @extschema@.id_from_text(text text) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_from_text_wrapper';
-COMMENT ON FUNCTION id_from_text(text) IS 'the id of a text made by id_text()';
+COMMENT ON FUNCTION @extschema@.id_from_text(text) IS 'the id of a text made by id_text()';
 
-CREATE FUNCTION conceal_id(id bigint, key bytea) RETURNS bigint
+CREATE FUNCTION @extschema@.conceal_id(id bigint, key bytea) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'conceal_id_wrapper';
-COMMENT ON FUNCTION conceal_id(bigint, bytea) IS
+COMMENT ON FUNCTION @extschema@.conceal_id(bigint, bytea) IS
     'a keyed one-to-one scrambling of an id, for outsiders who must not count; key: 16 random bytes or more';
 
-CREATE FUNCTION reveal_id(id bigint, key bytea) RETURNS bigint
+CREATE FUNCTION @extschema@.reveal_id(id bigint, key bytea) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'reveal_id_wrapper';
-COMMENT ON FUNCTION reveal_id(bigint, bytea) IS 'the id that conceal_id() has scrambled with that key';
+COMMENT ON FUNCTION @extschema@.reveal_id(bigint, bytea) IS 'the id that conceal_id() has scrambled with that key';
 
 -- ---------------------------------------------------------------------------
 -- tickets
@@ -736,22 +835,29 @@ CREATE TRIGGER server_replaced BEFORE INSERT ON shardid.server
 SELECT pg_catalog.pg_extension_config_dump('shardid.ticket', '');
 SELECT pg_catalog.pg_extension_config_dump('shardid.server', '');
 
-CREATE FUNCTION next_ticket(name text) RETURNS bigint
+CREATE FUNCTION @extschema@.next_ticket(name text) RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'next_ticket_wrapper';
-COMMENT ON FUNCTION next_ticket(text) IS 'the next number of a ticket; not undone by a rollback';
+COMMENT ON FUNCTION @extschema@.next_ticket(text) IS 'the next number of a ticket; not undone by a rollback';
 
-CREATE FUNCTION next_tickets(name text, count integer) RETURNS SETOF bigint
+CREATE FUNCTION @extschema@.next_tickets(name text, count integer) RETURNS SETOF bigint
 LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 1000 AS 'MODULE_PATHNAME', 'shardid_next_tickets';
-COMMENT ON FUNCTION next_tickets(text, integer) IS 'the next numbers of a ticket, 1 to 1,000,000 of them, taken at once';
+COMMENT ON FUNCTION @extschema@.next_tickets(text, integer) IS 'the next numbers of a ticket, 1 to 1,000,000 of them, taken at once';
 
-CREATE FUNCTION next_ticket_gapless(name text) RETURNS bigint
+CREATE FUNCTION @extschema@.next_ticket_gapless(name text) RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'next_ticket_gapless_wrapper';
-COMMENT ON FUNCTION next_ticket_gapless(text) IS
+COMMENT ON FUNCTION @extschema@.next_ticket_gapless(text) IS
     'the next number of a ticket without gaps: waits for other transactions that took one, and is undone by a rollback';
 
+CREATE FUNCTION shardid.entries(OUT next_id regprocedure, OUT next_ticket regprocedure, OUT next_ticket_gapless regprocedure)
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN ('@extschema@.next_id(integer)'::regprocedure, '@extschema@.next_ticket(text)'::regprocedure,
+    '@extschema@.next_ticket_gapless(text)'::regprocedure);
+COMMENT ON FUNCTION shardid.entries() IS
+    'the functions of which defaults may name a shard or a ticket, whatever their schema is called now';
+
 CREATE FUNCTION shardid.ticket_at_or_below(server integer, servers integer, number bigint) RETURNS bigint
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-RETURN number - mod(mod(number, servers) - server + 2 * servers, servers);
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN number - mod(mod(number, servers::bigint) - server + 2 * servers, servers::bigint);
 COMMENT ON FUNCTION shardid.ticket_at_or_below(integer, integer, bigint) IS
     'the highest number of a server''s at or below that one, which is not negative';
 
@@ -859,6 +965,7 @@ BEGIN
         EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT %s MINVALUE -1000 START %s', path, servers, server);
     ELSE
         -- Left by an extension that was dropped: go on above its numbers.
+        PERFORM shardid.check_owner(to_regclass(path), 'shardid.ticket'::regclass);
         IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = to_regclass(path)
             AND s.seqincrement = servers AND mod(s.seqstart - server, servers) = 0)
         THEN
@@ -905,29 +1012,23 @@ $$;
 COMMENT ON FUNCTION shardid.check_ticket(text, integer, integer, bigint) IS
     'refuses what is no ticket';
 
-CREATE FUNCTION create_ticket(name text, server integer DEFAULT 1, servers integer DEFAULT 1) RETURNS regclass
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN shardid.make_ticket(name, server, servers, 0);
-END
-$$;
-COMMENT ON FUNCTION create_ticket(text, integer, integer) IS
+CREATE FUNCTION @extschema@.create_ticket(name text, server integer DEFAULT 1, servers integer DEFAULT 1) RETURNS regclass
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.make_ticket(name, server, servers, 0::bigint);
+COMMENT ON FUNCTION @extschema@.create_ticket(text, integer, integer) IS
     'make a ticket: numbers server, server + servers, …, so that several servers share them out; returns its sequence';
 
-CREATE FUNCTION drop_ticket(name text) RETURNS void
+CREATE FUNCTION shardid.drop_ticket(name text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known shardid.ticket := shardid.known_ticket(name);
     used text;
 BEGIN
-    SELECT string_agg(DISTINCT format('%s.%I', d.adrelid::regclass, a.attname), ', ') INTO used
-        FROM pg_attrdef d
-        JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-        JOIN pg_depend p ON p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid
-        WHERE p.refclassid = 'pg_class'::regclass AND p.refobjid = known.sequence
-            OR p.refclassid = 'pg_proc'::regclass AND p.refobjid IN
-                    ('@extschema@.next_ticket(text)'::regprocedure, '@extschema@.next_ticket_gapless(text)'::regprocedure)
-                AND position(format('(%L::text)', name) IN pg_get_expr(d.adbin, d.adrelid)) > 0;
+    -- ***= takes the rest to the letter.
+    SELECT nullif(concat_ws(', ', shardid.defaults_on('pg_class'::regclass, known.sequence::oid, NULL::text),
+            shardid.defaults_on('pg_proc'::regclass, e.next_ticket::oid, format('***=(%L::text)', name)),
+            shardid.defaults_on('pg_proc'::regclass, e.next_ticket_gapless::oid, format('***=(%L::text)', name))), '')
+        INTO used FROM shardid.entries() e;
     IF used IS NOT NULL THEN
         RAISE EXCEPTION 'ticket "%" cannot be dropped because defaults use it', name
             USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', used),
@@ -939,7 +1040,12 @@ BEGIN
     DELETE FROM shardid.ticket t WHERE t.name = drop_ticket.name;
 END
 $$;
-COMMENT ON FUNCTION drop_ticket(text) IS 'forget a ticket and drop its sequence; made again it begins anew';
+COMMENT ON FUNCTION shardid.drop_ticket(text) IS 'drop_ticket()';
+
+CREATE FUNCTION @extschema@.drop_ticket(name text) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.drop_ticket(name);
+COMMENT ON FUNCTION @extschema@.drop_ticket(text) IS 'forget a ticket and drop its sequence; made again it begins anew';
 
 CREATE FUNCTION shardid.take_gapless(name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -1110,7 +1216,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'take_numbe
 COMMENT ON FUNCTION shardid.take_numbers(regclass, bigint) IS
     'the first of so many numbers of a rising sequence, taken at once; not undone by a rollback';
 
-CREATE FUNCTION next_segment(tag text, step bigint DEFAULT NULL, OUT first bigint, OUT last bigint, OUT delta integer)
+CREATE FUNCTION shardid.next_segment(tag text, step bigint, OUT first bigint, OUT last bigint, OUT delta integer)
 LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known shardid.segment;
@@ -1134,11 +1240,16 @@ BEGIN
     last := last - mod(mod(last, delta) - known.remainder + delta, delta);
 END
 $$;
-COMMENT ON FUNCTION next_segment(text, bigint) IS
+COMMENT ON FUNCTION shardid.next_segment(text, bigint) IS 'next_segment()';
+
+CREATE FUNCTION @extschema@.next_segment(tag text, step bigint DEFAULT NULL, OUT first bigint, OUT last bigint, OUT delta integer)
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+RETURN shardid.next_segment(tag, step);
+COMMENT ON FUNCTION @extschema@.next_segment(text, bigint) IS
     'the next segment of a tag, to use up in memory: first, first + delta, … last, both inclusive; not undone by a rollback';
 
-CREATE FUNCTION create_segment(
-    tag text, step bigint, start bigint DEFAULT 1, delta integer DEFAULT 1, remainder integer DEFAULT 0
+CREATE FUNCTION shardid.create_segment(
+    tag text, step bigint, start bigint, delta integer, remainder integer
 ) RETURNS regclass
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1173,7 +1284,10 @@ BEGIN
     IF to_regclass(path) IS NULL THEN
         EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT 1 MINVALUE %s START %s', path, start, start);
         EXECUTE format('COMMENT ON SEQUENCE %s IS %L', path, format('segments of tag %s: use next_segment(%L)', tag, tag));
-    ELSIF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = to_regclass(path) AND s.seqincrement = 1) THEN
+    ELSE
+        PERFORM shardid.check_owner(to_regclass(path), 'shardid.segment'::regclass);
+    END IF;
+    IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = to_regclass(path) AND s.seqincrement = 1) THEN
         RAISE EXCEPTION 'relation % exists already and is not a sequence of segments', path
             USING ERRCODE = '42P07', HINT = format('Rename it, or drop it if its numbers may come again: DROP SEQUENCE %s;', path);
     END IF;
@@ -1181,10 +1295,17 @@ BEGIN
     RETURN path::regclass;
 END
 $$;
-COMMENT ON FUNCTION create_segment(text, bigint, bigint, integer, integer) IS
+COMMENT ON FUNCTION shardid.create_segment(text, bigint, bigint, integer, integer) IS 'create_segment()';
+
+CREATE FUNCTION @extschema@.create_segment(
+    tag text, step bigint, start bigint DEFAULT 1, delta integer DEFAULT 1, remainder integer DEFAULT 0
+) RETURNS regclass
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.create_segment(tag, step, start, delta, remainder);
+COMMENT ON FUNCTION @extschema@.create_segment(text, bigint, bigint, integer, integer) IS
     'make a tag that hands out segments: how many whole numbers each spans, from where on, and which of them count; returns its sequence';
 
-CREATE FUNCTION alter_segment(tag text, step bigint) RETURNS void
+CREATE FUNCTION shardid.alter_segment(tag text, step bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known shardid.segment;
@@ -1203,10 +1324,15 @@ BEGIN
         WHERE s.tag = alter_segment.tag;
 END
 $$;
-COMMENT ON FUNCTION alter_segment(text, bigint) IS
+COMMENT ON FUNCTION shardid.alter_segment(text, bigint) IS 'alter_segment()';
+
+CREATE FUNCTION @extschema@.alter_segment(tag text, step bigint) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.alter_segment(tag, step);
+COMMENT ON FUNCTION @extschema@.alter_segment(text, bigint) IS
     'have the next segments of a tag span so many whole numbers; waits for nobody who takes them';
 
-CREATE FUNCTION drop_segment(tag text) RETURNS void
+CREATE FUNCTION shardid.drop_segment(tag text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known shardid.segment;
@@ -1221,13 +1347,18 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION drop_segment(text) IS 'forget a segment tag and drop its sequence; made again it begins anew';
+COMMENT ON FUNCTION shardid.drop_segment(text) IS 'drop_segment()';
+
+CREATE FUNCTION @extschema@.drop_segment(tag text) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN shardid.drop_segment(tag);
+COMMENT ON FUNCTION @extschema@.drop_segment(text) IS 'forget a segment tag and drop its sequence; made again it begins anew';
 
 -- ---------------------------------------------------------------------------
 -- clusters
 -- ---------------------------------------------------------------------------
 
-CREATE FUNCTION adopt_shard(shard integer) RETURNS void
+CREATE FUNCTION shardid.adopt_shard(shard integer) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     UPDATE shardid.shard s
@@ -1240,7 +1371,12 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION adopt_shard(integer) IS
+COMMENT ON FUNCTION shardid.adopt_shard(integer) IS 'adopt_shard()';
+
+CREATE FUNCTION @extschema@.adopt_shard(shard integer) RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+RETURN shardid.adopt_shard(shard);
+COMMENT ON FUNCTION @extschema@.adopt_shard(integer) IS
     'let this copy of a cluster''s shard give ids: only when the server it was copied from is gone for good';
 
 CREATE FUNCTION shardid.place_shards(
@@ -1397,9 +1533,10 @@ CREATE VIEW shardid.layouts AS
     CROSS JOIN LATERAL (SELECT shardid.layout_end(l.epoch, l.tick, l.ticks)) AS e(ends_at);
 COMMENT ON VIEW shardid.layouts IS 'layouts, when they end, and how many days are left';
 
-CREATE FUNCTION id_explain(id bigint)
+CREATE FUNCTION @extschema@.id_explain(id bigint)
 RETURNS TABLE (layout text, "time" timestamptz, shard integer, slot bigint, age interval, note text)
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
     SELECT l.name, p."time", p.shard, p.slot,
         date_trunc('milliseconds', statement_timestamp() - p."time"),
         concat_ws('; ',
@@ -1415,9 +1552,9 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp A
     WHERE id BETWEEN 0 AND ((l.ticks - 1)::numeric * l.shards + l.shards - 1) * l.slots + l.slots - 1
         -- An id from the epoch's first day, or from after tomorrow, is not one of this layout.
         AND p."time" BETWEEN l.epoch + interval '1 day' AND statement_timestamp() + interval '1 day'
-    ORDER BY s.shard IS NULL, s.state <> 'open', l.name
-$$;
-COMMENT ON FUNCTION id_explain(bigint) IS
+    ORDER BY s.shard IS NULL, s.state <> 'open', l.name;
+END;
+COMMENT ON FUNCTION @extschema@.id_explain(bigint) IS
     'an id as every layout reads it in which it makes sense, the likeliest first; for a person at a prompt';
 
 CREATE VIEW shardid.shards AS
@@ -1473,6 +1610,25 @@ COMMENT ON VIEW shardid.segments IS
 -- Everybody may look and decode; taking ids needs USAGE on the sequence, as
 -- nextval does. What changes the estate is for the extension's owner, and for
 -- those the owner grants it to (see docs/privileges.md).
+-- All of it belongs to the first superuser, who stays one, and nobody may make anything in
+-- schema shardid: what superusers call there is ours.
+DO $do$
+DECLARE
+    member record;
+BEGIN
+    FOR member IN
+        SELECT i.type, i.identity, (SELECT r.rolname FROM pg_roles r WHERE r.oid = 10) AS owner
+        FROM pg_depend d CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, 0) i
+        WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
+            AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
+            AND 10 NOT IN (SELECT n.nspowner FROM pg_namespace n WHERE d.classid = 'pg_namespace'::regclass AND n.oid = d.objid
+                UNION ALL SELECT c.relowner FROM pg_class c WHERE d.classid = 'pg_class'::regclass AND c.oid = d.objid
+                UNION ALL SELECT p.proowner FROM pg_proc p WHERE d.classid = 'pg_proc'::regclass AND p.oid = d.objid)
+    LOOP
+        EXECUTE format('ALTER %s %s OWNER TO %I', member.type, member.identity, member.owner);
+    END LOOP;
+END
+$do$;
 GRANT USAGE ON SCHEMA shardid TO PUBLIC;
 GRANT SELECT ON shardid.layout, shardid.shard, shardid.id_sequence, shardid.cluster,
     shardid.ticket, shardid.server, shardid.segment, shardid.shard_term,
@@ -1480,16 +1636,16 @@ GRANT SELECT ON shardid.layout, shardid.shard, shardid.id_sequence, shardid.clus
 -- It does as its owner what its caller was allowed to by page::backend::may_use.
 REVOKE EXECUTE ON FUNCTION shardid.take_gapless(text) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION
-    create_layout(text, timestamptz, interval, bigint, bigint, bigint),
-    create_shard(integer, name, text),
-    drop_shard(integer),
-    create_id_sequence(text, integer, text),
-    adopt_shard(integer),
-    create_ticket(text, integer, integer),
-    drop_ticket(text),
-    create_segment(text, bigint, bigint, integer, integer),
-    alter_segment(text, bigint),
-    drop_segment(text),
+    @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint),
+    @extschema@.create_shard(integer, name, text),
+    @extschema@.drop_shard(integer),
+    @extschema@.create_id_sequence(text, integer, text),
+    @extschema@.adopt_shard(integer),
+    @extschema@.create_ticket(text, integer, integer),
+    @extschema@.drop_ticket(text),
+    @extschema@.create_segment(text, bigint, bigint, integer, integer),
+    @extschema@.alter_segment(text, bigint),
+    @extschema@.drop_segment(text),
     shardid.known_ticket(text),
     shardid.hold_ticket(shardid.ticket),
     shardid.set_ticket(shardid.ticket, bigint),
@@ -1506,22 +1662,22 @@ REVOKE EXECUTE ON FUNCTION
 -- Whoever dumps the database reads them, and who restores it sets them.
 GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO PUBLIC;
 GRANT SELECT, UPDATE ON SEQUENCE shardid.horizon, shardid.largest_drift TO @extowner@ WITH GRANT OPTION;
-GRANT USAGE, CREATE ON SCHEMA shardid TO @extowner@ WITH GRANT OPTION;
+GRANT USAGE ON SCHEMA shardid TO @extowner@ WITH GRANT OPTION;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     shardid.layout, shardid.shard, shardid.id_sequence, shardid.cluster,
     shardid.ticket, shardid.server, shardid.segment, shardid.shard_term
     TO @extowner@ WITH GRANT OPTION;
 GRANT EXECUTE ON FUNCTION
-    create_layout(text, timestamptz, interval, bigint, bigint, bigint),
-    create_shard(integer, name, text),
-    drop_shard(integer),
-    create_id_sequence(text, integer, text),
-    adopt_shard(integer),
-    create_ticket(text, integer, integer),
-    drop_ticket(text),
-    create_segment(text, bigint, bigint, integer, integer),
-    alter_segment(text, bigint),
-    drop_segment(text),
+    @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint),
+    @extschema@.create_shard(integer, name, text),
+    @extschema@.drop_shard(integer),
+    @extschema@.create_id_sequence(text, integer, text),
+    @extschema@.adopt_shard(integer),
+    @extschema@.create_ticket(text, integer, integer),
+    @extschema@.drop_ticket(text),
+    @extschema@.create_segment(text, bigint, bigint, integer, integer),
+    @extschema@.alter_segment(text, bigint),
+    @extschema@.drop_segment(text),
     shardid.known_ticket(text),
     shardid.hold_ticket(shardid.ticket),
     shardid.set_ticket(shardid.ticket, bigint),

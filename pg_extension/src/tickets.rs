@@ -271,7 +271,7 @@ fn next_ticket_gapless(name: &str) -> i64 {
         check_privilege(facts.sequence, Transaction::current(), || report::no_ticket(name))
     };
     checked().unwrap_or_else(|report: Report| report.throw());
-    backend::call_with_text("shardid.take_gapless(text)", name)
+    backend::call_with_text("shardid.take_gapless(pg_catalog.text)", name)
 }
 
 /// The first of the next `count` numbers of a sequence, taken at once.

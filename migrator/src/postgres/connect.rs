@@ -7,7 +7,7 @@ use sqlx::postgres::PgConnection;
 
 use crate::failure::Failure;
 use crate::file::Address;
-use crate::postgres::failure;
+use crate::postgres::{failure, sql};
 
 /// Connects to a node, within the time that its URL allows.
 ///
@@ -34,7 +34,11 @@ pub(crate) async fn connect(
     };
     match tokio::time::timeout(limit, options.connect()).await {
         Err(_) => Err(unreachable(format!("no answer within {} s", limit.as_secs()))),
-        Ok(Ok(connection)) => Ok(connection),
+        Ok(Ok(mut connection)) => {
+            let path = sqlx::query(sql!("session_path.sql")).execute(&mut connection).await;
+            path.map_err(|error| failure(node, &error))?;
+            Ok(connection)
+        }
         Ok(Err(sqlx::Error::Io(cause))) => Err(unreachable(cause.to_string())),
         Ok(Err(error @ sqlx::Error::Database(_))) => Err(failure(node, &error)
             .hint(format!("look at `url` of node {node}, and at pg_hba.conf of its server"))),

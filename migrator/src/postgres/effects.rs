@@ -29,7 +29,9 @@ impl Hand {
 
     /// `CREATE EXTENSION`, unless somebody was quicker.
     pub(crate) async fn create_extension(&mut self) -> Result<(), Failure> {
-        self.run(sqlx::query(sql!("apply/create_extension.sql"))).await
+        self.run(sqlx::query(sql!("apply/role_path.sql"))).await?;
+        self.run(sqlx::query(sql!("apply/create_extension.sql"))).await?;
+        self.run(sqlx::query(sql!("session_path.sql"))).await
     }
 
     /// `ALTER EXTENSION UPDATE`.
@@ -120,7 +122,6 @@ impl Hand {
         shards: &ShardSet,
         mut done: impl FnMut(u32),
     ) -> Result<(), Failure> {
-        self.use_extension().await?;
         let mut left = shards.clone();
         while !left.is_empty() {
             let batch = left.take_lowest(SHARDS_PER_TRANSACTION);
@@ -159,11 +160,6 @@ impl Hand {
             .bind(placed)
             .bind(homes);
         self.run(query).await
-    }
-
-    /// Lets functions be found in the schema that CREATE EXTENSION chose.
-    async fn use_extension(&mut self) -> Result<(), Failure> {
-        self.run(sqlx::query(sql!("apply/use_extension.sql"))).await
     }
 
     async fn run<'q>(

@@ -1,3 +1,3 @@
 -- Creates some shards ($1) with a layout ($2), each in its own schema.
-SELECT count(create_shard(shard => shard, layout => $2)) AS created
-  FROM unnest($1::integer[]) AS shard
+SELECT count(shardid.create_shard(s.shard, NULL::name, $2::text)) AS created
+  FROM unnest($1::integer[]) AS s(shard)

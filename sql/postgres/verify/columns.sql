@@ -22,7 +22,7 @@ WITH home AS (
        AND p.refclassid = 'pg_class'::regclass
       JOIN generator g ON g.sequence = p.refobjid
     UNION
-    -- next_id(5), and a shard's own next_id(), whose body says next_id(5)
+    -- next_id(5), and a shard's own next_id(), whose body says next_id(5, …)
     SELECT d.adrelid, d.adnum, said.shard, h.layout, h.sequence
       FROM pg_attrdef d
       JOIN pg_depend p ON p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid
@@ -31,7 +31,7 @@ WITH home AS (
      CROSS JOIN LATERAL (SELECT substring(
                CASE f.pronargs WHEN 0 THEN pg_get_function_sqlbody(f.oid)
                    ELSE pg_get_expr(d.adbin, d.adrelid) END
-               FROM '\mnext_id\((\d+)\)')::integer) AS said(shard)
+               FROM '\mnext_id\((\d+)[,)]')::integer) AS said(shard)
       LEFT JOIN home h ON h.shard = said.shard
      WHERE said.shard IS NOT NULL
 )

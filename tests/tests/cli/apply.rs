@@ -163,8 +163,70 @@ fn a_role_that_owns_its_database_needs_no_superuser() {
     }
     cluster.edit("postgres://postgres@", &format!("postgres://{owner}@"));
     cluster.nodes[0].psql(&format!("ALTER ROLE {owner} SET statement_timeout = '50ms'"));
+    // Nobody makes anything in schema shardid, but whom a superuser lets.
+    let refused = cluster.run(&["apply", "--yes"]).refused();
+    assert!(refused.contains("permission denied for schema shardid"), "{refused}");
+    assert!(refused.contains("docs/privileges.md"), "{refused}");
+    cluster.nodes[0].psql(&format!("GRANT CREATE ON SCHEMA shardid TO {owner}"));
     cluster.run(&["apply", "--yes"]).ok();
     cluster.run(&["id", "next", "7"]).ok();
     let plan = cluster.run(&["plan"]).ok();
     assert!(plan.contains("nothing to do"), "{plan}");
+}
+
+/// Who owned schema public of a node made functions and operators there that fit better than ours
+/// and PostgreSQL's, and had them run by the program, which is a superuser.
+#[test]
+fn what_others_have_planted_on_a_node_is_not_run_by_the_program() {
+    let cluster = Cluster::of(2, 4);
+    for node in &cluster.nodes {
+        let planter = node.role("planter");
+        node.psql(&format!(
+            "ALTER SCHEMA public OWNER TO {planter}; CREATE SCHEMA evil AUTHORIZATION {planter}; \
+             ALTER DATABASE {} SET search_path = public, evil",
+            node.name()
+        ));
+        let mut client = node.connect_as(&planter);
+        client.batch_execute("SET search_path = pg_catalog").unwrap();
+        let body = "LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted, and run as %', current_user; END $$";
+        client
+            .batch_execute(&format!(
+                "CREATE FUNCTION public.create_shard(shard integer, layout text) RETURNS regclass {body}; \
+                 CREATE FUNCTION public.next_ids(shard integer, count bigint) RETURNS SETOF bigint {body}"
+            ))
+            .unwrap();
+        for (number, (left, operator, right)) in (1..).zip([
+            ("oid", "=", "regclass"),
+            ("oid", "=", "regprocedure"),
+            ("regclass", "=", "oid"),
+            ("regclass", "=", "regclass"),
+            ("oid", "<>", "regclass"),
+            ("oid", "=", "name"),
+            ("oid", "=", "regtype"),
+            ("regclass", "<>", "oid"),
+            ("text", "||", "name"),
+            ("text", "=", "name"),
+        ]) {
+            let name = format!("planted_{number}");
+            client
+                .batch_execute(&format!(
+                    "CREATE FUNCTION public.{name}(a {left}, b {right}) RETURNS boolean {body}; \
+                     CREATE OPERATOR public.{operator} (LEFTARG = {left}, RIGHTARG = {right}, FUNCTION = public.{name})"
+                ))
+                .unwrap();
+        }
+    }
+    cluster.run(&["apply", "--yes"]).ok();
+    for arguments in [
+        &["plan"][..],
+        &["status"],
+        &["verify"],
+        &["verify", "--data"],
+        &["map"],
+        &["id", "next", "3"],
+        &["apply", "--yes"],
+    ] {
+        let run = cluster.run(arguments);
+        assert_eq!(run.code, 0, "{arguments:?}: {} {}", run.stdout, run.stderr);
+    }
 }

@@ -31,16 +31,15 @@ fn a_plan_touches_nothing_and_needs_no_right_to() {
 
 #[test]
 fn the_server_itself_forbids_a_plan_to_write() {
-    let cluster = Cluster::of(1, 4);
+    let cluster = Cluster::applied(1, 4);
     // Whoever looks meets a function that wants to write.
     cluster.nodes[0].psql(
         "CREATE TABLE seen (at timestamptz);
-         CREATE FUNCTION public.spy(text) RETURNS regclass LANGUAGE plpgsql
-             AS $$ BEGIN INSERT INTO public.seen VALUES (now()); RETURN NULL; END $$;
-         CREATE FUNCTION public.to_regclass(text) RETURNS regclass LANGUAGE sql AS 'SELECT public.spy($1)';",
+         CREATE FUNCTION public.spy() RETURNS boolean LANGUAGE plpgsql
+             AS $$ BEGIN INSERT INTO public.seen VALUES (now()); RETURN true; END $$;
+         ALTER TABLE shardid.shard RENAME TO shard_itself;
+         CREATE VIEW shardid.shard AS SELECT * FROM shardid.shard_itself WHERE public.spy();",
     );
-    let name = cluster.nodes[0].name().to_owned();
-    cluster.nodes[0].psql(&format!("ALTER DATABASE {name} SET search_path = public, pg_catalog"));
     let error = cluster.run(&["plan"]);
     assert!(error.stderr.contains("cannot execute INSERT in a read-only transaction"), "{error:?}");
 }

@@ -108,6 +108,13 @@ fn a_target_without_room_refuses_where_it_can_tell() {
         "{refused}"
     );
     assert_eq!(estate.run(&["move", "0-1", "--to", "pg2", "--dry-run"]).code, 1);
+    // The program is a superuser, and runs no function of anybody else's.
+    estate.psql(
+        "pg2",
+        "CREATE ROLE intruder; ALTER FUNCTION public.shardid_free_bytes() OWNER TO intruder",
+    );
+    estate.run(&["move", "0-1", "--to", "pg2", "--dry-run"]).ok();
+    estate.psql("pg2", "ALTER FUNCTION public.shardid_free_bytes() OWNER TO postgres");
     free(size);
     estate.run(&["move", "0-1", "--to", "pg2", "--yes"]).ok();
 }

@@ -94,7 +94,7 @@ fn a_lost_shard_is_made_again_above_what_a_session_with_a_larger_drift_has_taken
     let mut accounts = Vec::new();
     for (number, loss) in (5..).zip([
         "DROP SCHEMA @ CASCADE",
-        "DROP SEQUENCE @.shard_id_seq",
+        "DROP SEQUENCE @.shard_id_seq CASCADE",
         "ALTER SEQUENCE @.shard_id_seq RESTART; DROP SCHEMA @ CASCADE",
     ]) {
         // Of its own: one that does not know its past begins beyond all of the others.

@@ -19,6 +19,7 @@ mod new_files;
 mod old_sessions;
 mod parallel;
 mod partitions;
+mod planted;
 mod privileges;
 mod quick;
 mod restores;

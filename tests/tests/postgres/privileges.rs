@@ -245,3 +245,122 @@ fn a_database_owner_who_is_no_superuser_installs_and_uses_all_of_it() {
     run(&mut client, "DROP TABLE t, p; DROP EXTENSION shardid CASCADE; CREATE EXTENSION shardid");
     run(&mut client, "SELECT create_shard(5); SELECT next_id(5)");
 }
+
+/// A user's own next_id() whose body named the shard was dropped with it; and one of another
+/// role's kept everybody from dropping the shard.
+#[test]
+fn dropping_a_shard_drops_no_function_that_create_shard_has_not_made() {
+    let database = Database::fresh();
+    let stranger = database.role("stranger");
+    database.psql(&format!(
+        "SELECT create_shard(30), create_shard(31); CREATE SCHEMA app2; CREATE SCHEMA app3 AUTHORIZATION {stranger}; \
+         CREATE FUNCTION app2.next_id() RETURNS bigint VOLATILE RETURN public.next_id(30); \
+         CREATE FUNCTION app2.next_id(n int) RETURNS bigint VOLATILE RETURN public.next_id(30) + n"
+    ));
+    let mut stranger = database.connect_as(&stranger);
+    run(
+        &mut stranger,
+        "CREATE FUNCTION app3.next_id() RETURNS bigint VOLATILE RETURN public.next_id(31); \
+         COMMENT ON FUNCTION app3.next_id() IS 'a new id on shard 31'",
+    );
+    database.psql("SELECT drop_shard(30), drop_shard(31)");
+    let left: Vec<String> = column(
+        &mut database.connect(),
+        "SELECT oid::regprocedure::text FROM pg_proc WHERE proname = 'next_id' AND prolang = 14 ORDER BY 1",
+    );
+    assert_eq!(left, ["app2.next_id()", "app2.next_id(integer)", "app3.next_id()"]);
+}
+
+/// What create_shard has made is known in a restored database too, and as 0.1.0 has made it.
+#[test]
+fn the_function_of_a_shard_is_dropped_with_it_after_an_update_and_after_a_dump() {
+    let made_by = |version: &str| {
+        let database = Database::fresh_plain();
+        database.psql(&format!("CREATE EXTENSION shardid VERSION '{version}'; SELECT create_shard(5), create_shard(6, 'six')"));
+        database
+    };
+    let restored = |database: &Database<'_>| {
+        let dump = database.command("pg_dump").output().expect("pg_dump runs");
+        let copy = Database::fresh_plain();
+        copy.psql(&String::from_utf8(dump.stdout).expect("a dump is text"));
+        copy
+    };
+    for version in ["0.1.0", "0.2.0"] {
+        let original = made_by(version);
+        let copy = restored(&original);
+        original.psql("ALTER EXTENSION shardid UPDATE");
+        let copy_of_updated = restored(&original);
+        for database in [&copy_of_updated, &original, &copy] {
+            database.psql("ALTER SEQUENCE six.shard_id_seq SET SCHEMA public; SELECT shard_0005.next_id(), six.next_id()");
+            database.psql("SELECT drop_shard(5), drop_shard(6)");
+            let left = database.psql("SELECT count(*) FROM pg_proc WHERE pronamespace IN ('shard_0005'::regnamespace, 'six'::regnamespace)");
+            assert_eq!(left, "0", "made by {version}");
+        }
+    }
+}
+
+/// A role with CREATE on the database made the schema of a shard to come, and in it a sequence that
+/// stood in 2060: create_shard took it up, and every other shard could be made to follow.
+#[test]
+fn a_sequence_that_somebody_else_has_put_in_its_place_is_not_taken_up() {
+    let database = Database::fresh();
+    let intruder = database.role("intruder");
+    database.psql(&format!("GRANT CREATE ON DATABASE {} TO {intruder}", database.name()));
+    let mut client = database.connect_as(&intruder);
+    run(
+        &mut client,
+        "CREATE SCHEMA shard_0040; CREATE SEQUENCE shard_0040.shard_id_seq INCREMENT 8388608 MINVALUE 40960; \
+         CREATE SCHEMA shardid_tickets; CREATE SEQUENCE shardid_tickets.photos MINVALUE -1000 START 1; \
+         CREATE SCHEMA shardid_segments; CREATE SEQUENCE shardid_segments.orders; \
+         CREATE SEQUENCE shard_0040.mine INCREMENT 8388608 MINVALUE 40960",
+    );
+    let mut superuser = database.connect();
+    for (sql, sequence) in [
+        ("SELECT create_shard(40)", "shard_0040.shard_id_seq"),
+        ("SELECT create_id_sequence('shard_0040.mine', 40)", "shard_0040.mine"),
+        ("SELECT create_ticket('photos')", "shardid_tickets.photos"),
+        ("SELECT create_segment('orders', 10)", "shardid_segments.orders"),
+    ] {
+        let refusal = expect_error(&mut superuser, sql, "42501");
+        assert!(
+            refusal.message.contains(sequence) && refusal.message.contains(&intruder),
+            "{refusal:?}"
+        );
+        assert!(refusal.hint.contains("OWNER TO"), "{refusal:?}");
+    }
+    // The other side: what belongs to the caller, or to one who may make shards.
+    run(
+        &mut superuser,
+        "ALTER SEQUENCE shard_0040.mine OWNER TO CURRENT_USER; SELECT create_id_sequence('shard_0040.mine', 40)",
+    );
+    run(
+        &mut superuser,
+        &format!(
+            "GRANT INSERT ON shardid.shard TO {intruder}; SELECT create_shard(40); SELECT next_id(40)"
+        ),
+    );
+}
+
+#[test]
+fn a_sequence_that_stands_beyond_any_clock_is_not_taken_up() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    let sequence = |schema: &str, ahead: &str| {
+        format!(
+            "CREATE SCHEMA {schema}; CREATE SEQUENCE {schema}.shard_id_seq INCREMENT 8388608 MINVALUE 40960; \
+             SELECT setval('{schema}.shard_id_seq', id_at(now() + interval '{ahead}') + 40960)"
+        )
+    };
+    run(&mut client, &sequence("late", "61 minutes"));
+    let refusal = expect_error(&mut client, "SELECT create_shard(40, 'late')", "55000");
+    assert!(
+        refusal.message.contains("late.shard_id_seq") && refusal.hint.contains("max_jump"),
+        "{refusal:?}"
+    );
+    run(
+        &mut client,
+        "SET shardid.max_jump = '2h'; SELECT create_shard(40, 'late'); SELECT drop_shard(40) FROM (SELECT 1) x WHERE false",
+    );
+    run(&mut client, &sequence("soon", "59 minutes").replace("40960", "41984"));
+    run(&mut client, "RESET shardid.max_jump; SELECT create_shard(41, 'soon')");
+}
