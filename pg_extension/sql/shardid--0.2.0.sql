@@ -1,8 +1,8 @@
 -- shardid 0.2.0: unique, time-ordered 64-bit ids inside the database
 --
 -- Rooms: layouts; what this database knows of shards; how far ids may reach; taking ids; making and
--- dropping shards; reading ids; time ranges; other faces of an id; tickets; segments;
--- clusters; views and what reads them; privileges. A released file is frozen: changes
+-- dropping shards; reading ids; time ranges; other faces of an id; which shard
+-- a key belongs to; tickets; segments; clusters; views and what reads them; privileges. A released file is frozen: changes
 -- go into the next version's upgrade script.
 
 -- complain if the script is sourced in psql rather than by CREATE EXTENSION
@@ -216,6 +216,21 @@ COMMENT ON FUNCTION shardid.shard_changed() IS 'has the id sequences of a shard 
 CREATE TRIGGER shard_changed AFTER INSERT OR UPDATE OR DELETE ON shardid.shard
     FOR EACH ROW EXECUTE FUNCTION shardid.shard_changed();
 
+-- What was lost at the time of a dump is a bare number in it, which may be anything here.
+CREATE FUNCTION shardid.shard_restored() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = NEW.sequence) THEN
+        NEW.sequence := NULL;
+    END IF;
+    RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION shardid.shard_restored() IS 'has a shard whose sequence is none have no sequence';
+
+CREATE TRIGGER shard_restored BEFORE INSERT ON shardid.shard
+    FOR EACH ROW EXECUTE FUNCTION shardid.shard_restored();
+
 -- A dump carries what users have made; the built-in layouts come with the extension.
 SELECT pg_catalog.pg_extension_config_dump('shardid.layout',
     'WHERE name NOT IN (''instagram'', ''snowflake'', ''uidgenerator'', ''log32'', ''log32_2020'', ''decimal19'', ''js53'')');
@@ -323,6 +338,26 @@ CREATE FUNCTION shardid.id_at("time" timestamptz, layout text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_at_in_wrapper';
 COMMENT ON FUNCTION shardid.id_at(timestamptz, text) IS 'id_at(), for the functions in schema shardid';
 
+CREATE FUNCTION shardid.is_generator(sequence regclass, shard integer, layout text) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT EXISTS (SELECT FROM pg_sequence s JOIN shardid.layout l ON l.name = is_generator.layout
+        WHERE s.seqrelid = sequence AND s.seqincrement = l.shards * l.slots AND s.seqmin = shard * l.slots)
+$$;
+COMMENT ON FUNCTION shardid.is_generator(regclass, integer, text) IS
+    'whether a relation is a sequence as create_shard() makes it for that shard: where a row was restored, its number may be that of another';
+
+CREATE FUNCTION shardid.check_schema(schema name) RETURNS void
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF schema ~ '^pg_' OR schema IN ('information_schema', 'shardid', 'shardid_tickets', 'shardid_segments') THEN
+        RAISE EXCEPTION 'schema "%" is not for generators of ids', schema
+            USING ERRCODE = '42939', DETAIL = 'It belongs to the system or to shardid, or ends with the session.',
+                HINT = 'Choose another schema.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.check_schema(name) IS 'refuses schemas of the system, temporary ones and our own';
+
 CREATE FUNCTION shardid.check_owner(relation regclass, listed regclass) RETURNS void
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -406,16 +441,23 @@ COMMENT ON FUNCTION shardid.create_generator(name, name, integer, text, bigint, 
 
 CREATE FUNCTION shardid.next_id_functions(shard integer, sequence regclass) RETURNS SETOF regprocedure
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT p.oid::regprocedure FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid
-    WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = sequence AND d.classid = 'pg_proc'::regclass
-        AND p.proname = 'next_id' AND p.pronargs = 0
+    -- OFFSET 0 keeps this order, by the index of what depends on an object: next_id is the
+    -- name of as many functions as there are shards, and the planner may not know.
+    SELECT p.oid::regprocedure
+    FROM (SELECT d.objid FROM pg_depend d
+        WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = sequence AND d.classid = 'pg_proc'::regclass OFFSET 0) AS d
+    CROSS JOIN LATERAL (SELECT * FROM pg_proc p WHERE p.oid = d.objid OFFSET 0) AS p
+    WHERE p.proname = 'next_id' AND p.pronargs = 0
         AND pg_get_function_sqlbody(p.oid) ~ format('^RETURN shardid\.next_id\(%s, ', shard)
         AND pg_has_role(p.proowner, 'USAGE')
     UNION ALL
     -- As version 0.1.0 has made them; also where a dump has brought it.
-    SELECT p.oid::regprocedure FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid
-    WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = (SELECT e.next_id FROM shardid.entries() e)
-        AND d.classid = 'pg_proc'::regclass AND p.proname = 'next_id' AND p.pronargs = 0
+    SELECT p.oid::regprocedure
+    FROM (SELECT d.objid FROM pg_depend d
+        WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = (SELECT e.next_id FROM shardid.entries() e)
+            AND d.classid = 'pg_proc'::regclass OFFSET 0) AS d
+    CROSS JOIN LATERAL (SELECT * FROM pg_proc p WHERE p.oid = d.objid OFFSET 0) AS p
+    WHERE p.proname = 'next_id' AND p.pronargs = 0
         AND CASE WHEN obj_description(p.oid, 'pg_proc') = format('a new id on shard %s', shard)
             THEN pg_get_function_sqlbody(p.oid) ~ format('^RETURN ("([^"]|"")*"|\w+)\.next_id\(%s\)$', shard) END
         AND coalesce((SELECT c.relowner = p.proowner FROM pg_class c WHERE c.oid = sequence), pg_has_role(p.proowner, 'USAGE'))
@@ -435,7 +477,9 @@ $$;
 COMMENT ON FUNCTION shardid.defaults_on(regclass, oid, text) IS
     'the columns whose defaults use an object, and look like that';
 
-CREATE FUNCTION shardid.create_shard(shard integer, schema name, layout text) RETURNS regclass
+CREATE FUNCTION shardid.create_shard(
+    shard integer, schema name, layout text, if_not_exists boolean, above bigint
+) RETURNS regclass
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     rule shardid.layout := shardid.layout_of(shard, layout);
@@ -443,14 +487,25 @@ DECLARE
     path name := coalesce(schema, 'shard_' || lpad(shard::text, greatest(4, length(shard::text)), '0'));
     generator regclass;
     lost boolean;
+    furthest bigint;
 BEGIN
+    PERFORM shardid.check_schema(path);
     -- Two sessions that make one shard: the second waits here, and then sees the first one's.
     PERFORM pg_advisory_xact_lock(hashtext('shardid.create_shard'), shard);
     SELECT * INTO known FROM shardid.shard s WHERE s.shard = create_shard.shard FOR UPDATE;
-    -- Its sequence went with its schema: where it stood is not known.
-    lost := known.sequence IS NOT NULL
-        AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S');
+    -- Its sequence went with its schema, or was left out of a dump: where it stood is not known.
+    lost := CASE known.state WHEN 'open' THEN NOT shardid.is_generator(known.sequence, known.shard, known.layout)
+        ELSE known.sequence IS NOT NULL
+            AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') END;
     IF known.shard IS NOT NULL AND known.state <> 'dropped' AND NOT lost THEN
+        -- The same is there; above is kept to, or it is not the same.
+        IF if_not_exists AND known.state = 'open' AND known.layout = create_shard.layout
+            AND (schema IS NULL OR EXISTS (SELECT FROM pg_class c
+                WHERE c.oid = known.sequence AND c.relnamespace = to_regnamespace(quote_ident(schema))))
+            AND (above IS NULL OR above < coalesce(shardid.last_id_at_most(known.sequence, shard::bigint, layout), 0))
+        THEN
+            RETURN known.sequence;
+        END IF;
         RAISE EXCEPTION 'shard % exists already', shard
             USING ERRCODE = '42710',
                 DETAIL = CASE WHEN known.state = 'moved' THEN format('It lives on node "%s".', known.node)
@@ -461,6 +516,14 @@ BEGIN
         RAISE EXCEPTION 'shard % had ids of layout "%" that are far above those of layout "%"', shard, known.layout, layout
             USING ERRCODE = '55000', DETAIL = format('The last one was %s, and no id comes again.', known.floor),
                 HINT = format('SELECT create_shard(%s, layout => %L); or take another number.', shard, known.layout);
+    END IF;
+    IF above IS NOT NULL THEN
+        furthest := shardid.id_at(clock_timestamp() + current_setting('shardid.max_drift')::interval, layout);
+        IF above >= furthest THEN
+            RAISE EXCEPTION 'ids of layout "%" are not above % yet', layout, above
+                USING ERRCODE = '22003', DETAIL = format('An id of now, shardid.max_drift ahead of the clock, is %s.', furthest),
+                    HINT = 'Take a layout whose ids are larger, with an earlier epoch: SELECT name, id_at(now(), name) FROM shardid.layouts;';
+        END IF;
     END IF;
     -- The map of a cluster would not know it, and another node might make it too.
     IF EXISTS (SELECT FROM shardid.cluster c WHERE c.shards <= create_shard.shard) THEN
@@ -481,7 +544,7 @@ BEGIN
     IF to_regnamespace(quote_ident(path)) IS NULL THEN
         EXECUTE format('CREATE SCHEMA %I', path);
     END IF;
-    generator := shardid.create_generator(path, 'shard_id_seq'::name, shard, layout, known.floor, known.shard IS NOT NULL);
+    generator := shardid.create_generator(path, 'shard_id_seq'::name, shard, layout, greatest(known.floor, above), known.shard IS NOT NULL);
     EXECUTE format('COMMENT ON SEQUENCE %s IS %L', generator,
         format('id generator of shard %s (layout %s): use next_id(%s)', shard, layout, shard));
     -- It names the sequence, so that it depends on it, here and in what a dump is restored to.
@@ -495,15 +558,32 @@ BEGIN
     RETURN generator;
 END
 $$;
-COMMENT ON FUNCTION shardid.create_shard(integer, name, text) IS 'create_shard()';
+COMMENT ON FUNCTION shardid.create_shard(integer, name, text, boolean, bigint) IS 'create_shard()';
 
 CREATE FUNCTION @extschema@.create_shard(
-    shard integer, schema name DEFAULT NULL, layout text DEFAULT 'instagram'
+    shard integer, schema name DEFAULT NULL, layout text DEFAULT 'instagram',
+    if_not_exists boolean DEFAULT false, above bigint DEFAULT NULL
 ) RETURNS regclass
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
-RETURN shardid.create_shard(shard, schema, layout);
-COMMENT ON FUNCTION @extschema@.create_shard(integer, name, text) IS
-    'make a shard: its schema if absent, the sequence shard_id_seq and the function next_id() in it; returns the sequence';
+RETURN shardid.create_shard(shard, schema, layout, if_not_exists, above);
+COMMENT ON FUNCTION @extschema@.create_shard(integer, name, text, boolean, bigint) IS
+    'make a shard: its schema if absent, the sequence shard_id_seq and the function next_id() in it; above: an id that its ids begin above; returns the sequence';
+
+-- Each shard locks some objects, and one transaction may lock some thousands. What commits
+-- can have no search_path of its own, so every name is written out here.
+CREATE PROCEDURE shardid.create_shards("from" integer, "to" integer, layout text DEFAULT 'instagram')
+LANGUAGE plpgsql AS $$
+BEGIN
+    FOR shard IN "from" .. "to" LOOP
+        PERFORM shardid.create_shard(shard, NULL::pg_catalog.name, layout, true, NULL::pg_catalog.int8);
+        IF pg_catalog.mod(shard, 100) OPERATOR(pg_catalog.=) 0 THEN
+            COMMIT;
+        END IF;
+    END LOOP;
+END
+$$;
+COMMENT ON PROCEDURE shardid.create_shards(integer, integer, text) IS
+    'make many shards, those that are there being left as they are; commits after every hundred';
 
 CREATE FUNCTION shardid.drop_shard(shard integer) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -544,7 +624,7 @@ BEGIN
     END IF;
     -- The row remembers how far ids went. Where the row goes too, by DROP EXTENSION, the
     -- clock must do: a shard made then begins at what it reads. Most of it without a lock.
-    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
+    IF shardid.is_generator(known.sequence, shard, known.layout) THEN
         PERFORM shardid.wait_for_clock(shardid.last_id_at_most(known.sequence, shard::bigint, known.layout), known.layout);
     END IF;
     -- The trigger on this row waits until nobody takes ids from the sequence any more.
@@ -552,12 +632,12 @@ BEGIN
     FOR i IN 1 .. cardinality(made) LOOP
         EXECUTE format('DROP FUNCTION %s', made[i]);
     END LOOP;
-    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
+    IF shardid.is_generator(known.sequence, shard, known.layout) THEN
         last := shardid.last_id_at_most(known.sequence, shard::bigint, known.layout);
         PERFORM shardid.wait_for_clock(last, known.layout);
         EXECUTE format('DROP SEQUENCE %s', known.sequence);
-    ELSIF known.sequence IS NOT NULL THEN
-        -- It went with its schema: ids may have reached up to the horizon.
+    ELSIF known.state <> 'moved' THEN
+        -- It went with its schema, or is not ours: ids may have reached up to the horizon.
         last := shardid.last_id_at_most(NULL::regclass, shard::bigint, known.layout);
         PERFORM shardid.wait_for_clock(last, known.layout);
     END IF;
@@ -573,10 +653,12 @@ RETURN shardid.drop_shard(shard);
 COMMENT ON FUNCTION @extschema@.drop_shard(integer) IS
     'forget a shard and drop its sequence, once the clock has passed its last id; its schema and tables stay, and its ids never come again';
 
-CREATE FUNCTION shardid.create_id_sequence(name text, home name, shard integer, layout text) RETURNS regclass
+CREATE FUNCTION shardid.create_id_sequence(
+    name text, home name, shard integer, layout text, if_not_exists boolean
+) RETURNS regclass
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    parts text[] := parse_ident(name);
+    parts text[] := parse_ident(nullif(name, ''));
     generator regclass;
     known shardid.id_sequence;
     replaces boolean;
@@ -588,9 +670,13 @@ BEGIN
         RAISE EXCEPTION '"%" is not the name of a sequence', name
             USING ERRCODE = '42602', HINT = 'Give a name, or schema.name.';
     END IF;
+    PERFORM shardid.check_schema(parts[1]::name);
     SELECT * INTO known FROM shardid.id_sequence s
         WHERE s.sequence = to_regclass(format('%I.%I', parts[1], parts[2]))
             AND s.shard = create_id_sequence.shard AND s.layout = create_id_sequence.layout;
+    IF FOUND AND if_not_exists THEN
+        RETURN known.sequence;
+    END IF;
     IF FOUND THEN
         RAISE EXCEPTION 'id sequence % exists already', known.sequence
             USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.id_sequence;';
@@ -603,15 +689,16 @@ BEGIN
     RETURN generator;
 END
 $$;
-COMMENT ON FUNCTION shardid.create_id_sequence(text, name, integer, text) IS
+COMMENT ON FUNCTION shardid.create_id_sequence(text, name, integer, text, boolean) IS
     'create_id_sequence(); home: the schema of a name that does not say one';
 
 -- No search_path here: the name is looked up where the caller would have it made.
-CREATE FUNCTION @extschema@.create_id_sequence(name text, shard integer, layout text DEFAULT 'instagram')
-RETURNS regclass
+CREATE FUNCTION @extschema@.create_id_sequence(
+    name text, shard integer, layout text DEFAULT 'instagram', if_not_exists boolean DEFAULT false
+) RETURNS regclass
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
-RETURN shardid.create_id_sequence(name, current_schema(), shard, layout);
-COMMENT ON FUNCTION @extschema@.create_id_sequence(text, integer, text) IS
+RETURN shardid.create_id_sequence(name, current_schema(), shard, layout, if_not_exists);
+COMMENT ON FUNCTION @extschema@.create_id_sequence(text, integer, text, boolean) IS
     'make an id generator of its own, for one table: sequence name, shard, layout; ids by next_id_from()';
 
 -- ---------------------------------------------------------------------------
@@ -772,6 +859,46 @@ COMMENT ON FUNCTION @extschema@.conceal_id(bigint, bytea) IS
 CREATE FUNCTION @extschema@.reveal_id(id bigint, key bytea) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'reveal_id_wrapper';
 COMMENT ON FUNCTION @extschema@.reveal_id(bigint, bytea) IS 'the id that conceal_id() has scrambled with that key';
+
+-- ---------------------------------------------------------------------------
+-- which shard a key belongs to
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION shardid.shard_of(hash bytea, shards integer) RETURNS integer
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF shards < 1 THEN
+        RAISE EXCEPTION 'a key cannot belong to one of % shards', shards
+            USING ERRCODE = '22023', HINT = 'Give the number of shards: SELECT shard_for(''key'', 8192);';
+    END IF;
+    RETURN ('x' || substr(encode(hash, 'hex'), 1, 15))::bit(60)::bigint % shards;
+END
+$$;
+COMMENT ON FUNCTION shardid.shard_of(bytea, integer) IS 'the first 60 bits of a hash, modulo the number of shards';
+
+CREATE FUNCTION @extschema@.shard_for(key text, shards integer) RETURNS integer
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN shardid.shard_of(sha256(convert_to(key, 'UTF8')), shards);
+COMMENT ON FUNCTION @extschema@.shard_for(text, integer) IS
+    'the shard, 0 to shards - 1, that a key belongs to: by SHA-256 of its UTF-8';
+
+CREATE FUNCTION @extschema@.shard_for(key bigint, shards integer) RETURNS integer
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN shardid.shard_of(sha256(convert_to(key::text, 'UTF8')), shards);
+COMMENT ON FUNCTION @extschema@.shard_for(bigint, integer) IS
+    'the shard, 0 to shards - 1, that a key belongs to: that of its decimal digits as text';
+
+CREATE FUNCTION @extschema@.shard_for(key uuid, shards integer) RETURNS integer
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN shardid.shard_of(sha256(convert_to(key::text, 'UTF8')), shards);
+COMMENT ON FUNCTION @extschema@.shard_for(uuid, integer) IS
+    'the shard, 0 to shards - 1, that a key belongs to: that of its 36 characters as text';
+
+CREATE FUNCTION @extschema@.shard_for(key bytea, shards integer) RETURNS integer
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN shardid.shard_of(sha256(key), shards);
+COMMENT ON FUNCTION @extschema@.shard_for(bytea, integer) IS
+    'the shard, 0 to shards - 1, that a key belongs to: by SHA-256';
 
 -- ---------------------------------------------------------------------------
 -- tickets
@@ -1557,19 +1684,45 @@ END;
 COMMENT ON FUNCTION @extschema@.id_explain(bigint) IS
     'an id as every layout reads it in which it makes sense, the likeliest first; for a person at a prompt';
 
+CREATE FUNCTION shardid.generator_last_for_monitor(sequence regclass) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT pg_sequence_last_value(s.sequence) FROM shardid.shard s
+        WHERE s.sequence = generator_last_for_monitor.sequence AND shardid.is_generator(s.sequence, s.shard, s.layout) LIMIT 1);
+END
+$$;
+COMMENT ON FUNCTION shardid.generator_last_for_monitor(regclass) IS 'the last value of a shard''s sequence, for members of pg_monitor';
+
+CREATE FUNCTION shardid.generator_last(sequence regclass) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF has_sequence_privilege(sequence::oid, 'USAGE, SELECT') THEN
+        RETURN pg_sequence_last_value(sequence);
+    ELSIF pg_has_role('pg_monitor', 'USAGE') THEN
+        RETURN shardid.generator_last_for_monitor(sequence);
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION shardid.generator_last(regclass) IS
+    'the last value of a shard''s sequence, null for those who may not see it';
+
 CREATE VIEW shardid.shards AS
     SELECT s.shard, n.nspname AS schema, s.sequence, s.layout, s.state, s.node,
         i.last_id, t.last_time,
-        CASE WHEN t.last_time > pg_catalog.clock_timestamp()
-            THEN t.last_time - pg_catalog.clock_timestamp() ELSE interval '0' END AS drift
+        CASE
+            WHEN t.last_time > pg_catalog.clock_timestamp() THEN t.last_time - pg_catalog.clock_timestamp()
+            -- Null for those who may not see the last id: 0 would say that all is well.
+            WHEN s.sequence IS NULL OR has_sequence_privilege(c.oid, 'USAGE, SELECT')
+                OR pg_has_role('pg_monitor', 'USAGE') THEN interval '0'
+        END AS drift
     FROM shardid.shard s
     LEFT JOIN pg_catalog.pg_class c ON c.oid = s.sequence
     LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     LEFT JOIN pg_catalog.pg_sequence q ON q.seqrelid = s.sequence
     CROSS JOIN LATERAL (
-        SELECT CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
-            -- Where it starts, nobody was given anything: see shardid.create_generator.
-            THEN nullif(pg_catalog.pg_sequence_last_value(c.oid::regclass), q.seqstart) END
+        -- Where it starts, nobody was given anything: see shardid.create_generator.
+        SELECT nullif(shardid.generator_last(c.oid::regclass), q.seqstart)
     ) AS i(last_id)
     CROSS JOIN LATERAL (SELECT @extschema@.id_time(i.last_id, s.layout)) AS t(last_time)
     WHERE s.state <> 'dropped';
@@ -1635,11 +1788,13 @@ GRANT SELECT ON shardid.layout, shardid.shard, shardid.id_sequence, shardid.clus
     shardid.layouts, shardid.shards, shardid.tickets, shardid.segments TO PUBLIC;
 -- It does as its owner what its caller was allowed to by page::backend::may_use.
 REVOKE EXECUTE ON FUNCTION shardid.take_gapless(text) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION shardid.generator_last_for_monitor(regclass) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION shardid.generator_last_for_monitor(regclass) TO pg_monitor;
 REVOKE EXECUTE ON FUNCTION
     @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint),
-    @extschema@.create_shard(integer, name, text),
+    @extschema@.create_shard(integer, name, text, boolean, bigint),
     @extschema@.drop_shard(integer),
-    @extschema@.create_id_sequence(text, integer, text),
+    @extschema@.create_id_sequence(text, integer, text, boolean),
     @extschema@.adopt_shard(integer),
     @extschema@.create_ticket(text, integer, integer),
     @extschema@.drop_ticket(text),
@@ -1669,9 +1824,9 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     TO @extowner@ WITH GRANT OPTION;
 GRANT EXECUTE ON FUNCTION
     @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint),
-    @extschema@.create_shard(integer, name, text),
+    @extschema@.create_shard(integer, name, text, boolean, bigint),
     @extschema@.drop_shard(integer),
-    @extschema@.create_id_sequence(text, integer, text),
+    @extschema@.create_id_sequence(text, integer, text, boolean),
     @extschema@.adopt_shard(integer),
     @extschema@.create_ticket(text, integer, integer),
     @extschema@.drop_ticket(text),

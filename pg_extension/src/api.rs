@@ -120,12 +120,15 @@ fn reveal_id(id: i64, key: &[u8]) -> i64 {
 /// How many ticks a layout of these parts has; refuses what is no layout.
 #[pg_extern]
 fn layout_ticks(
-    epoch: TimestampWithTimeZone,
-    tick: Interval,
-    shards: i64,
-    slots: i64,
+    epoch: Option<TimestampWithTimeZone>,
+    tick: Option<Interval>,
+    shards: Option<i64>,
+    slots: Option<i64>,
     ticks: Option<i64>,
 ) -> i64 {
+    let (Some(epoch), Some(tick), Some(shards), Some(slots)) = (epoch, tick, shards, slots) else {
+        report::layout_without_a_part().throw()
+    };
     if tick.months() != 0 || tick.days() != 0 {
         report::bad_tick().throw();
     }
@@ -139,7 +142,8 @@ fn layout_ticks(
 /// If it was made before a restore to a point in time or a promotion, and is lost with what
 /// came last, they lie before the horizon of then.
 #[pg_extern]
-fn first_id(shard: i64, layout: &str, floor: Option<i64>) -> i64 {
+fn first_id(shard: Option<i64>, layout: Option<&str>, floor: Option<i64>) -> i64 {
+    let (shard, layout) = or_throw(shard.zip(layout).ok_or_else(report::not_called_by_hand));
     let rule = self::layout(layout);
     let shard = checked_shard(&rule, shard, layout);
     let now_us = backend::now_us();
@@ -174,7 +178,8 @@ fn begin_generator(sequence: pg_sys::Oid, first: i64, replaces: bool) {
 
 /// The highest id that a generator can have given out; `sequence` is null where it is lost.
 #[pg_extern]
-fn last_id_at_most(sequence: Option<pg_sys::Oid>, shard: i64, layout: &str) -> i64 {
+fn last_id_at_most(sequence: Option<pg_sys::Oid>, shard: Option<i64>, layout: Option<&str>) -> i64 {
+    let (shard, layout) = or_throw(shard.zip(layout).ok_or_else(report::not_called_by_hand));
     let rule = self::layout(layout);
     let shard = checked_shard(&rule, shard, layout);
     let known = sequence.and_then(|sequence| {

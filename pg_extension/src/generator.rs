@@ -526,6 +526,16 @@ impl Generator {
         let shard = layout.shard(shard.into()).map_err(|_| {
             report::shard_not_in_layout(shard.into(), &layout_name, layout.shards())
         })?;
+        // Its number may have come from elsewhere, and be that of anything here: to write ids
+        // into a sequence of somebody else would break what that is for.
+        if let Some(shape) = catalog::sequence_shape(sequence) {
+            let (increment, min) =
+                (layout.shards() * layout.slots(), shard.number() * layout.slots());
+            if (shape.increment, shape.min) != (increment, min) {
+                let name = backend::relation_name(sequence);
+                return Err(report::not_its_generator(&name, shard.number(), increment, min));
+            }
+        }
         let most_kept = layout.whole_slots(KEPT_US) / KEPT_PART;
         Ok(Facts { sequence, table, shard, layout: shared(layout), most_kept })
     }

@@ -108,6 +108,17 @@ pub(crate) fn no_id_sequence(name: &str) -> Report {
         .hint("Make one with create_id_sequence(name, shard), or a shard with create_shard(shard).")
 }
 
+/// A sequence that is listed as a shard's, and is not as one is.
+pub(crate) fn not_its_generator(sequence: &str, shard: i64, increment: i64, min: i64) -> Report {
+    Report::new(b"55000", format!("sequence {sequence} is not a generator of shard {shard}"))
+        .detail(format!(
+            "A generator of it has INCREMENT {increment} and MINVALUE {min}; the row may have been restored where its number is that of another sequence."
+        ))
+        .hint(format!(
+            "SELECT create_shard({shard}); makes the shard's again; or, if it was altered: ALTER SEQUENCE {sequence} INCREMENT {increment} MINVALUE {min};"
+        ))
+}
+
 pub(crate) fn no_privilege(sequence: &str) -> Report {
     Report::new(b"42501", format!("permission denied for sequence {sequence}"))
         .hint(format!("GRANT USAGE ON SEQUENCE {sequence} TO …;"))
@@ -295,6 +306,17 @@ pub(crate) fn bad_layout(error: &LayoutError) -> Report {
         }
         _ => report,
     }
+}
+
+/// A null for a function that only ours call, with something.
+pub(crate) fn not_called_by_hand() -> Report {
+    Report::new(b"22004", "a shard and a layout are needed".into())
+        .hint("create_shard() calls this function; there is no need to call it by hand.")
+}
+
+pub(crate) fn layout_without_a_part() -> Report {
+    Report::new(b"22004", "a layout needs an epoch, a tick, shards and slots".into())
+        .hint("SELECT create_layout('mine', '2026-01-01Z', '1 ms', 8192, 1024);")
 }
 
 pub(crate) fn bad_tick() -> Report {

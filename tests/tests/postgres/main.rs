@@ -15,6 +15,7 @@ mod errors;
 mod fence;
 mod harness;
 mod kept;
+mod lists;
 mod new_files;
 mod old_sessions;
 mod parallel;

@@ -213,6 +213,9 @@ const CALLS: &str = "
     DROP TABLE public.p%
     DROP SEQUENCE public.ids%
     SELECT @.drop_ticket('made%'::text), @.drop_ticket('bills%'::text), @.drop_ticket('photos%'::text), @.drop_segment('orders%'::text)
+    CALL shardid.create_shards(%5, %6)
+    SELECT @.shard_for('a'::text, 16), @.shard_for(1::bigint, 16), @.shard_for('a'::bytea, 16), @.shard_for('7f1d3c9e-0b52-4e6a-9a55-6f3a1f0c2d4e'::uuid, 16)
+    SELECT @.drop_shard(%5), @.drop_shard(%6)
     SELECT @.drop_shard(%2)
     SELECT @.drop_shard(%1)
     SELECT @.create_shard(%1)

@@ -230,7 +230,7 @@ fn a_database_owner_who_is_no_superuser_installs_and_uses_all_of_it() {
         &mut client,
         &format!(
             "GRANT CREATE ON DATABASE {} TO {app}; GRANT INSERT, UPDATE ON shardid.shard, shardid.id_sequence TO {app}; \
-             GRANT EXECUTE ON FUNCTION create_shard(integer, name, text), drop_shard(integer), \
+             GRANT EXECUTE ON FUNCTION create_shard(integer, name, text, boolean, bigint), drop_shard(integer), \
                  shardid.create_generator(name, name, integer, text, bigint, boolean) TO {app}",
             database.name()
         ),

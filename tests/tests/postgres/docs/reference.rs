@@ -37,7 +37,7 @@ fn every_function_is_in_the_reference_with_its_arguments_and_result() {
     let there = ask("SET search_path = public;
         SELECT CASE n.nspname WHEN 'shardid' THEN 'shardid.' ELSE '' END || p.proname
             || '(' || regexp_replace(pg_get_function_arguments(p.oid), '::[a-z]+', '', 'g') || ') → '
-            || pg_get_function_result(p.oid)
+            || coalesce(pg_get_function_result(p.oid), 'nothing')
         FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
         JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
         JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'shardid'");
