@@ -2,7 +2,7 @@
 --
 -- Rooms: layouts; what this database knows of shards; how far ids may reach; taking ids; making and
 -- dropping shards; reading ids; time ranges; other faces of an id; which shard
--- a key belongs to; tickets; segments; clusters; views and what reads them; privileges. A released file is frozen: changes
+-- a key belongs to; tickets; segments; what comes by replication; clusters; views and what reads them; privileges. A released file is frozen: changes
 -- go into the next version's upgrade script.
 
 -- complain if the script is sourced in psql rather than by CREATE EXTENSION
@@ -68,12 +68,13 @@ COMMENT ON FUNCTION shardid.layout_end(timestamptz, interval, bigint) IS
     'the first instant that no id of such a layout can have';
 
 CREATE FUNCTION shardid.create_layout(
-    name text, epoch timestamptz, tick interval, shards bigint, slots bigint, ticks bigint
+    name text, epoch timestamptz, tick interval, shards bigint, slots bigint, ticks bigint, if_not_exists boolean
 ) RETURNS timestamptz
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     fitting bigint;
     ends timestamptz;
+    known shardid.layout;
 BEGIN
     IF name IS NULL OR name = '' OR epoch IS NULL OR tick IS NULL OR shards IS NULL OR slots IS NULL THEN
         RAISE EXCEPTION 'a layout needs a name, an epoch, a tick, shards and slots'
@@ -81,6 +82,19 @@ BEGIN
     END IF;
     fitting := shardid.layout_ticks(epoch, tick, shards, slots, ticks);
     ends := shardid.layout_end(epoch, tick, fitting);
+    SELECT * INTO known FROM shardid.layout l WHERE l.name = create_layout.name;
+    IF FOUND AND if_not_exists
+        AND (known.epoch, known.tick, known.ticks, known.shards, known.slots) = (epoch, tick, fitting, shards, slots)
+    THEN
+        RETURN ends;
+    END IF;
+    IF FOUND THEN
+        RAISE EXCEPTION 'layout "%" exists already', name
+            USING ERRCODE = '42710',
+                DETAIL = format('Its epoch is %s, its tick %s, with %s shards, %s slots and %s ticks.',
+                    known.epoch, known.tick, known.shards, known.slots, known.ticks),
+                HINT = 'SELECT * FROM shardid.layouts;';
+    END IF;
     IF ends <= clock_timestamp() THEN
         RAISE EXCEPTION 'layout "%" has already ended, at %', name, ends
             USING ERRCODE = '22023',
@@ -93,21 +107,22 @@ BEGIN
     INSERT INTO shardid.layout VALUES (name, epoch, tick, fitting, shards, slots);
     RETURN ends;
 EXCEPTION
+    -- Another session has made it meanwhile.
     WHEN unique_violation THEN
         RAISE EXCEPTION 'layout "%" exists already', name
             USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.layouts;';
 END
 $$;
-COMMENT ON FUNCTION shardid.create_layout(text, timestamptz, interval, bigint, bigint, bigint) IS
+COMMENT ON FUNCTION shardid.create_layout(text, timestamptz, interval, bigint, bigint, bigint, boolean) IS
     'create_layout()';
 
 CREATE FUNCTION @extschema@.create_layout(
     name text, epoch timestamptz, tick interval, shards bigint, slots bigint,
-    ticks bigint DEFAULT NULL
+    ticks bigint DEFAULT NULL, if_not_exists boolean DEFAULT false
 ) RETURNS timestamptz
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
-RETURN shardid.create_layout(name, epoch, tick, shards, slots, ticks);
-COMMENT ON FUNCTION @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint) IS
+RETURN shardid.create_layout(name, epoch, tick, shards, slots, ticks, if_not_exists);
+COMMENT ON FUNCTION @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint, boolean) IS
     'add a layout: name, epoch, tick, how many shards, how many ids a tick; returns when it ends';
 
 CREATE FUNCTION shardid.layout_is_frozen() RETURNS trigger
@@ -217,25 +232,52 @@ CREATE TRIGGER shard_changed AFTER INSERT OR UPDATE OR DELETE ON shardid.shard
     FOR EACH ROW EXECUTE FUNCTION shardid.shard_changed();
 
 -- What was lost at the time of a dump is a bare number in it, which may be anything here.
-CREATE FUNCTION shardid.shard_restored() RETURNS trigger
+CREATE FUNCTION shardid.row_restored() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = NEW.sequence) THEN
+    -- Those of tickets have a minimum that nobody else has.
+    IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = NEW.sequence
+        AND (s.seqmin = -1000 OR TG_RELID <> 'shardid.ticket'::regclass))
+    THEN
         NEW.sequence := NULL;
     END IF;
     RETURN NEW;
 END
 $$;
-COMMENT ON FUNCTION shardid.shard_restored() IS 'has a shard whose sequence is none have no sequence';
+COMMENT ON FUNCTION shardid.row_restored() IS 'has a row whose sequence is none have no sequence';
 
-CREATE TRIGGER shard_restored BEFORE INSERT ON shardid.shard
-    FOR EACH ROW EXECUTE FUNCTION shardid.shard_restored();
+CREATE TRIGGER row_restored BEFORE INSERT ON shardid.shard
+    FOR EACH ROW EXECUTE FUNCTION shardid.row_restored();
+
+-- Whoever drops a schema, or a table that owns the sequence, has the right to. Where event
+-- triggers are off, the row keeps a bare number: whatever uses one looks what it is of.
+CREATE FUNCTION shardid.sequence_dropped() RETURNS event_trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    gone regclass[] := ARRAY(SELECT d.objid::regclass FROM pg_event_trigger_dropped_objects() d
+        WHERE d.classid = 'pg_class'::regclass AND d.object_type = 'sequence');
+BEGIN
+    IF cardinality(gone) > 0 THEN
+        UPDATE shardid.shard s SET sequence = NULL WHERE s.sequence = ANY (gone);
+        UPDATE shardid.ticket t SET sequence = NULL WHERE t.sequence = ANY (gone);
+        UPDATE shardid.segment t SET sequence = NULL WHERE t.sequence = ANY (gone);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.sequence_dropped() IS
+    'has shards, tickets and segments whose sequence was dropped have none: its number may become that of anything';
+
+CREATE EVENT TRIGGER shardid_sequence_dropped ON sql_drop
+    EXECUTE FUNCTION shardid.sequence_dropped();
+COMMENT ON EVENT TRIGGER shardid_sequence_dropped IS 'has rows of shardid whose sequence was dropped have none';
 
 -- A dump carries what users have made; the built-in layouts come with the extension.
 SELECT pg_catalog.pg_extension_config_dump('shardid.layout',
     'WHERE name NOT IN (''instagram'', ''snowflake'', ''uidgenerator'', ''log32'', ''log32_2020'', ''decimal19'', ''js53'')');
 SELECT pg_catalog.pg_extension_config_dump('shardid.shard', '');
-SELECT pg_catalog.pg_extension_config_dump('shardid.id_sequence', '');
+-- One that was dropped is remembered here, and no matter of another database.
+SELECT pg_catalog.pg_extension_config_dump('shardid.id_sequence',
+    'WHERE sequence IN (SELECT seqrelid FROM pg_catalog.pg_sequence)');
 SELECT pg_catalog.pg_extension_config_dump('shardid.cluster', '');
 
 -- ---------------------------------------------------------------------------
@@ -260,9 +302,16 @@ COMMENT ON SEQUENCE shardid.largest_drift IS
 -- taking ids
 -- ---------------------------------------------------------------------------
 
-CREATE FUNCTION @extschema@.next_id(shard integer) RETURNS bigint
+-- One function for a number of any size: with a second one, for integer, a parameter of no
+-- known type, and a smallint, would be ambiguous. Constants are cast once, by the planner.
+CREATE FUNCTION @extschema@.next_id(shard bigint) RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'shardid_next_id';
-COMMENT ON FUNCTION @extschema@.next_id(integer) IS 'a new id on that shard';
+COMMENT ON FUNCTION @extschema@.next_id(bigint) IS 'a new id on that shard';
+
+CREATE FUNCTION shardid.next_id(shard integer) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'shardid_next_id';
+COMMENT ON FUNCTION shardid.next_id(integer) IS
+    'next_id(shard), as defaults and functions call it that were made with version 0.1.0';
 
 CREATE FUNCTION shardid.next_id(shard integer, sequence regclass) RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'shardid_next_id';
@@ -277,9 +326,14 @@ CREATE FUNCTION @extschema@.next_id_from(sequence regclass) RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'shardid_next_id_from';
 COMMENT ON FUNCTION @extschema@.next_id_from(regclass) IS 'a new id from a sequence made by create_id_sequence()';
 
-CREATE FUNCTION @extschema@.next_ids(shard integer, count integer) RETURNS SETOF bigint
+CREATE FUNCTION @extschema@.next_ids(shard bigint, count integer) RETURNS SETOF bigint
 LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 1000 AS 'MODULE_PATHNAME', 'shardid_next_ids';
-COMMENT ON FUNCTION @extschema@.next_ids(integer, integer) IS 'that many new ids on that shard, rising';
+COMMENT ON FUNCTION @extschema@.next_ids(bigint, integer) IS 'that many new ids on that shard, rising';
+
+CREATE FUNCTION shardid.next_ids(shard integer, count integer) RETURNS SETOF bigint
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 1000 AS 'MODULE_PATHNAME', 'shardid_next_ids';
+COMMENT ON FUNCTION shardid.next_ids(integer, integer) IS
+    'next_ids(shard, count), as views and functions call it that were made with version 0.1.0';
 
 CREATE FUNCTION @extschema@.last_id() RETURNS bigint
 LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'last_id_wrapper';
@@ -454,12 +508,12 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     -- As version 0.1.0 has made them; also where a dump has brought it.
     SELECT p.oid::regprocedure
     FROM (SELECT d.objid FROM pg_depend d
-        WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = (SELECT e.next_id FROM shardid.entries() e)
+        WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid IN (SELECT unnest(ARRAY[e.next_id, e.next_id_before]::oid[]) FROM shardid.entries() e)
             AND d.classid = 'pg_proc'::regclass OFFSET 0) AS d
     CROSS JOIN LATERAL (SELECT * FROM pg_proc p WHERE p.oid = d.objid OFFSET 0) AS p
     WHERE p.proname = 'next_id' AND p.pronargs = 0
         AND CASE WHEN obj_description(p.oid, 'pg_proc') = format('a new id on shard %s', shard)
-            THEN pg_get_function_sqlbody(p.oid) ~ format('^RETURN ("([^"]|"")*"|\w+)\.next_id\(%s\)$', shard) END
+            THEN pg_get_function_sqlbody(p.oid) ~ format('^RETURN ("([^"]|"")*"|\w+)\.next_id\((%s|\(%s\)::bigint)\)$', shard, shard) END
         AND coalesce((SELECT c.relowner = p.proowner FROM pg_class c WHERE c.oid = sequence), pg_has_role(p.proowner, 'USAGE'))
 $$;
 COMMENT ON FUNCTION shardid.next_id_functions(integer, regclass) IS
@@ -494,9 +548,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('shardid.create_shard'), shard);
     SELECT * INTO known FROM shardid.shard s WHERE s.shard = create_shard.shard FOR UPDATE;
     -- Its sequence went with its schema, or was left out of a dump: where it stood is not known.
-    lost := CASE known.state WHEN 'open' THEN NOT shardid.is_generator(known.sequence, known.shard, known.layout)
-        ELSE known.sequence IS NOT NULL
-            AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') END;
+    lost := known.state = 'open' AND NOT shardid.is_generator(known.sequence, known.shard, known.layout);
     IF known.shard IS NOT NULL AND known.state <> 'dropped' AND NOT lost THEN
         -- The same is there; above is kept to, or it is not the same.
         IF if_not_exists AND known.state = 'open' AND known.layout = create_shard.layout
@@ -509,7 +561,7 @@ BEGIN
         RAISE EXCEPTION 'shard % exists already', shard
             USING ERRCODE = '42710',
                 DETAIL = CASE WHEN known.state = 'moved' THEN format('It lives on node "%s".', known.node)
-                    ELSE format('Its sequence is %s.', known.sequence) END,
+                    ELSE format('Its sequence is %s, its layout "%s".', known.sequence, known.layout) END,
                 HINT = 'SELECT * FROM shardid.shards;';
     END IF;
     IF known.layout <> layout AND known.floor > shardid.first_id(shard::bigint, layout, NULL::bigint) THEN
@@ -592,6 +644,8 @@ DECLARE
     made regprocedure[];
     last bigint;
     used text;
+    -- next_id(5) is shown as next_id((5)::bigint), and next_id('5') with quotes.
+    named text := format('\mnext_id\([('']?%s[)'']?(::bigint)?\)', shard);
 BEGIN
     SELECT * INTO known FROM shardid.shard s
         WHERE s.shard = drop_shard.shard AND s.state <> 'dropped' FOR UPDATE;
@@ -606,10 +660,11 @@ BEGIN
     made := ARRAY(SELECT f FROM shardid.next_id_functions(shard, known.sequence) f);
     used := shardid.defaults_on('pg_class'::regclass, known.sequence::oid, NULL::text);
     FOR i IN 1 .. cardinality(made) LOOP
-        used := concat_ws(', ', used, shardid.defaults_on('pg_proc'::regclass, made[i]::oid, NULL::text));
+        used := nullif(concat_ws(', ', used, shardid.defaults_on('pg_proc'::regclass, made[i]::oid, NULL::text)), '');
     END LOOP;
-    used := nullif(concat_ws(', ', used, shardid.defaults_on('pg_proc'::regclass,
-        (SELECT e.next_id FROM shardid.entries() e)::oid, format('\mnext_id\(%s\)', shard))), '');
+    SELECT nullif(concat_ws(', ', used, shardid.defaults_on('pg_proc'::regclass, e.next_id::oid, named),
+            shardid.defaults_on('pg_proc'::regclass, e.next_id_before::oid, named)), '')
+        INTO used FROM shardid.entries() e;
     IF used IS NOT NULL THEN
         RAISE EXCEPTION 'shard % cannot be dropped because defaults use it', shard
             USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', used),
@@ -671,15 +726,14 @@ BEGIN
             USING ERRCODE = '42602', HINT = 'Give a name, or schema.name.';
     END IF;
     PERFORM shardid.check_schema(parts[1]::name);
-    SELECT * INTO known FROM shardid.id_sequence s
-        WHERE s.sequence = to_regclass(format('%I.%I', parts[1], parts[2]))
-            AND s.shard = create_id_sequence.shard AND s.layout = create_id_sequence.layout;
-    IF FOUND AND if_not_exists THEN
+    SELECT * INTO known FROM shardid.id_sequence s WHERE s.sequence = to_regclass(format('%I.%I', parts[1], parts[2]));
+    IF FOUND AND if_not_exists AND (known.shard, known.layout) = (shard, layout) THEN
         RETURN known.sequence;
     END IF;
     IF FOUND THEN
         RAISE EXCEPTION 'id sequence % exists already', known.sequence
-            USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.id_sequence;';
+            USING ERRCODE = '42710', DETAIL = format('It is of shard %s, with layout "%s".', known.shard, known.layout),
+                HINT = 'SELECT * FROM shardid.id_sequence;';
     END IF;
     -- One of this shard that was dropped may have had this name.
     replaces := EXISTS (SELECT FROM shardid.id_sequence s WHERE s.shard = create_id_sequence.shard
@@ -909,7 +963,7 @@ COMMENT ON FUNCTION @extschema@.shard_for(bytea, integer) IS
 -- DROP EXTENSION leaves it. The row says what a sequence cannot.
 CREATE TABLE shardid.ticket (
     name text COLLATE "C" PRIMARY KEY CHECK (name <> ''),
-    sequence regclass NOT NULL,
+    sequence regclass,
     server integer NOT NULL CHECK (server >= 1),
     servers integer NOT NULL CHECK (servers >= server AND servers <= 1000),
     floor bigint NOT NULL DEFAULT 0 CHECK (floor >= 0),
@@ -917,13 +971,15 @@ CREATE TABLE shardid.ticket (
     last_gapless bigint
 );
 COMMENT ON TABLE shardid.ticket IS 'tickets of this server; made by create_ticket(), read through shardid.tickets';
-COMMENT ON COLUMN shardid.ticket.sequence IS 'where the numbers come from';
+COMMENT ON COLUMN shardid.ticket.sequence IS 'where the numbers come from; null where it was dropped';
 COMMENT ON COLUMN shardid.ticket.server IS 'which of the servers that share the ticket this is: its numbers are server, server + servers, …';
 COMMENT ON COLUMN shardid.ticket.servers IS 'how many servers share the ticket';
 COMMENT ON COLUMN shardid.ticket.floor IS 'every number of the present server and servers is above it';
 COMMENT ON COLUMN shardid.ticket.ceiling IS 'no number at or above it may be handed out, while the servers of the ticket change';
 COMMENT ON COLUMN shardid.ticket.last_gapless IS 'the last number of a ticket that is used by next_ticket_gapless(); null for all others';
 
+CREATE TRIGGER row_restored BEFORE INSERT ON shardid.ticket
+    FOR EACH ROW EXECUTE FUNCTION shardid.row_restored();
 CREATE TRIGGER generator_changed AFTER INSERT OR DELETE ON shardid.ticket
     FOR EACH ROW EXECUTE FUNCTION shardid.generator_changed();
 -- A gapless number changes nothing that a session keeps, but for the first one.
@@ -940,11 +996,12 @@ CREATE TABLE shardid.server (
     mark text,
     marked_at timestamptz
 );
-COMMENT ON TABLE shardid.server IS 'one row: what the program shardid knows this database again by';
-COMMENT ON COLUMN shardid.server.instance IS 'made by CREATE EXTENSION; a copy or a restored dump has that of its original';
+-- The program makes the row with its first mark: one that came with the extension would be in
+-- the way of pg_restore -a --disable-triggers.
+COMMENT ON TABLE shardid.server IS 'at most one row: what the program shardid knows this database again by';
+COMMENT ON COLUMN shardid.server.instance IS 'made with the row; a copy or a restored dump has that of its original';
 COMMENT ON COLUMN shardid.server.mark IS 'what the program wrote here and in its catalogue when it last looked: an old one is that of a backup';
 COMMENT ON COLUMN shardid.server.marked_at IS 'when it did';
-INSERT INTO shardid.server DEFAULT VALUES;
 
 CREATE FUNCTION shardid.server_replaced() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -954,7 +1011,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION shardid.server_replaced() IS
-    'has the row of a restored dump take the place of the one that CREATE EXTENSION has made';
+    'has the row of a restored dump take the place of the one that is there';
 
 CREATE TRIGGER server_replaced BEFORE INSERT ON shardid.server
     FOR EACH ROW EXECUTE FUNCTION shardid.server_replaced();
@@ -975,9 +1032,9 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'next_ticket_ga
 COMMENT ON FUNCTION @extschema@.next_ticket_gapless(text) IS
     'the next number of a ticket without gaps: waits for other transactions that took one, and is undone by a rollback';
 
-CREATE FUNCTION shardid.entries(OUT next_id regprocedure, OUT next_ticket regprocedure, OUT next_ticket_gapless regprocedure)
+CREATE FUNCTION shardid.entries(OUT next_id regprocedure, OUT next_id_before regprocedure, OUT next_ticket regprocedure, OUT next_ticket_gapless regprocedure)
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN ('@extschema@.next_id(integer)'::regprocedure, '@extschema@.next_ticket(text)'::regprocedure,
+RETURN ('@extschema@.next_id(bigint)'::regprocedure, 'shardid.next_id(integer)'::regprocedure, '@extschema@.next_ticket(text)'::regprocedure,
     '@extschema@.next_ticket_gapless(text)'::regprocedure);
 COMMENT ON FUNCTION shardid.entries() IS
     'the functions of which defaults may name a shard or a ticket, whatever their schema is called now';
@@ -1021,7 +1078,7 @@ COMMENT ON FUNCTION shardid.known_ticket(text) IS 'the row of a ticket, locked u
 CREATE FUNCTION shardid.hold_ticket(known shardid.ticket) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence) THEN
+    IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqmin = -1000) THEN
         RAISE EXCEPTION 'the sequence of ticket "%" was dropped', known.name
             USING ERRCODE = '55000', DETAIL = 'How far its numbers went is not known any more.',
                 HINT = format('SELECT drop_ticket(%L); then, with a number above all of them: SELECT shardid.create_ticket_above(%L, 1, 1, …);', known.name, known.name);
@@ -1068,7 +1125,7 @@ $$;
 COMMENT ON FUNCTION shardid.set_ticket(shardid.ticket, bigint) IS
     'has a held ticket go on as that row says, above that last number';
 
-CREATE FUNCTION shardid.make_ticket(name text, server integer, servers integer, floor bigint) RETURNS regclass
+CREATE FUNCTION shardid.make_ticket(name text, server integer, servers integer, floor bigint, if_not_exists boolean) RETURNS regclass
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     path text := 'shardid_tickets.' || quote_ident(name);
@@ -1078,9 +1135,15 @@ BEGIN
     PERFORM shardid.check_ticket(name, server, servers, floor);
     -- One at a time: two sessions that make one ticket, or the first two tickets.
     PERFORM pg_advisory_xact_lock(hashtext('shardid.create_ticket'), 0);
-    IF EXISTS (SELECT FROM shardid.ticket t WHERE t.name = make_ticket.name) THEN
+    SELECT * INTO made FROM shardid.ticket t WHERE t.name = make_ticket.name;
+    IF FOUND AND if_not_exists AND (made.server, made.servers) = (server, servers) AND made.sequence IS NOT NULL THEN
+        RETURN made.sequence;
+    END IF;
+    IF FOUND THEN
         RAISE EXCEPTION 'ticket "%" exists already', name
-            USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.tickets;';
+            USING ERRCODE = '42710', DETAIL = CASE WHEN made.sequence IS NULL THEN 'Its sequence was dropped.'
+                    ELSE format('Here it is server %s of %s.', made.server, made.servers) END,
+                HINT = 'SELECT * FROM shardid.tickets;';
     END IF;
     IF to_regnamespace('shardid_tickets') IS NULL THEN
         CREATE SCHEMA shardid_tickets;
@@ -1110,7 +1173,7 @@ BEGIN
     RETURN made.sequence;
 END
 $$;
-COMMENT ON FUNCTION shardid.make_ticket(text, integer, integer, bigint) IS
+COMMENT ON FUNCTION shardid.make_ticket(text, integer, integer, bigint, boolean) IS
     'makes a ticket: its sequence and its row';
 
 CREATE FUNCTION shardid.check_ticket(name text, server integer, servers integer, floor bigint) RETURNS void
@@ -1139,10 +1202,12 @@ $$;
 COMMENT ON FUNCTION shardid.check_ticket(text, integer, integer, bigint) IS
     'refuses what is no ticket';
 
-CREATE FUNCTION @extschema@.create_ticket(name text, server integer DEFAULT 1, servers integer DEFAULT 1) RETURNS regclass
+CREATE FUNCTION @extschema@.create_ticket(
+    name text, server integer DEFAULT 1, servers integer DEFAULT 1, if_not_exists boolean DEFAULT false
+) RETURNS regclass
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
-RETURN shardid.make_ticket(name, server, servers, 0::bigint);
-COMMENT ON FUNCTION @extschema@.create_ticket(text, integer, integer) IS
+RETURN shardid.make_ticket(name, server, servers, 0::bigint, if_not_exists);
+COMMENT ON FUNCTION @extschema@.create_ticket(text, integer, integer, boolean) IS
     'make a ticket: numbers server, server + servers, …, so that several servers share them out; returns its sequence';
 
 CREATE FUNCTION shardid.drop_ticket(name text) RETURNS void
@@ -1161,7 +1226,7 @@ BEGIN
             USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', used),
                 HINT = 'ALTER TABLE … ALTER COLUMN … DROP DEFAULT; first.';
     END IF;
-    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
+    IF EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqmin = -1000) THEN
         EXECUTE format('DROP SEQUENCE %s', known.sequence);
     END IF;
     DELETE FROM shardid.ticket t WHERE t.name = drop_ticket.name;
@@ -1240,7 +1305,7 @@ BEGIN
     IF (known.server, known.servers, known.floor) = (server, servers, floor) THEN
         RETURN known.sequence;
     END IF;
-    RETURN shardid.make_ticket(name, server, servers, floor);
+    RETURN shardid.make_ticket(name, server, servers, floor, false);
 END
 $$;
 COMMENT ON FUNCTION shardid.create_ticket_above(text, integer, integer, bigint) IS
@@ -1319,7 +1384,7 @@ COMMENT ON FUNCTION shardid.raise_ticket(text, bigint) IS
 -- once; of them a client uses those that leave the remainder.
 CREATE TABLE shardid.segment (
     tag text COLLATE "C" PRIMARY KEY CHECK (tag <> ''),
-    sequence regclass NOT NULL,
+    sequence regclass,
     step bigint NOT NULL,
     start bigint NOT NULL CHECK (start >= 0),
     delta integer NOT NULL CHECK (delta >= 1),
@@ -1329,12 +1394,15 @@ CREATE TABLE shardid.segment (
     CHECK (step >= delta AND step <= 1000000000)
 );
 COMMENT ON TABLE shardid.segment IS 'tags that hand out segments; made by create_segment(), read through shardid.segments';
-COMMENT ON COLUMN shardid.segment.sequence IS 'where the whole numbers come from';
+COMMENT ON COLUMN shardid.segment.sequence IS 'where the whole numbers come from; null where it was dropped';
 COMMENT ON COLUMN shardid.segment.step IS 'how many whole numbers a segment spans';
 COMMENT ON COLUMN shardid.segment.start IS 'where the first segment begins';
 COMMENT ON COLUMN shardid.segment.delta IS 'what the numbers of a segment differ by';
 COMMENT ON COLUMN shardid.segment.remainder IS 'what they leave when divided by delta';
 COMMENT ON COLUMN shardid.segment.update_time IS 'when the tag was made or altered';
+
+CREATE TRIGGER row_restored BEFORE INSERT ON shardid.segment
+    FOR EACH ROW EXECUTE FUNCTION shardid.row_restored();
 
 SELECT pg_catalog.pg_extension_config_dump('shardid.segment', '');
 
@@ -1360,6 +1428,11 @@ BEGIN
             USING ERRCODE = '22023', DETAIL = format('It spans %s to 1000000000 whole numbers.', known.delta),
                 HINT = format('SELECT * FROM next_segment(%L);', tag);
     END IF;
+    IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqincrement = 1) THEN
+        RAISE EXCEPTION 'the sequence of segment tag "%" was dropped', tag
+            USING ERRCODE = '55000', DETAIL = 'How far its numbers went is not known any more.',
+                HINT = format('SELECT drop_segment(%L); then, with a start above all of them: SELECT create_segment(%L, %s, …);', tag, tag, known.step);
+    END IF;
     delta := known.delta;
     first := shardid.take_numbers(known.sequence, span);
     last := first + (span - 1);
@@ -1376,11 +1449,12 @@ COMMENT ON FUNCTION @extschema@.next_segment(text, bigint) IS
     'the next segment of a tag, to use up in memory: first, first + delta, … last, both inclusive; not undone by a rollback';
 
 CREATE FUNCTION shardid.create_segment(
-    tag text, step bigint, start bigint, delta integer, remainder integer
+    tag text, step bigint, start bigint, delta integer, remainder integer, if_not_exists boolean
 ) RETURNS regclass
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     path text := 'shardid_segments.' || quote_ident(tag);
+    known shardid.segment;
 BEGIN
     IF tag IS NULL OR tag = '' OR step IS NULL OR start IS NULL OR delta IS NULL OR remainder IS NULL THEN
         RAISE EXCEPTION 'a segment tag needs a name, a step, a start, a delta and a remainder'
@@ -1399,9 +1473,18 @@ BEGIN
     END IF;
     -- One at a time: two sessions that make one tag, or the first two.
     PERFORM pg_advisory_xact_lock(hashtext('shardid.create_segment'), 0);
-    IF EXISTS (SELECT FROM shardid.segment s WHERE s.tag = create_segment.tag) THEN
+    SELECT * INTO known FROM shardid.segment s WHERE s.tag = create_segment.tag;
+    IF FOUND AND if_not_exists AND known.sequence IS NOT NULL
+        AND (known.step, known.start, known.delta, known.remainder) = (step, start, delta, remainder)
+    THEN
+        RETURN known.sequence;
+    END IF;
+    IF FOUND THEN
         RAISE EXCEPTION 'segment tag "%" exists already', tag
-            USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.segments;';
+            USING ERRCODE = '42710', DETAIL = CASE WHEN known.sequence IS NULL THEN 'Its sequence was dropped.'
+                    ELSE format('Its step is %s, its start %s, its delta %s, its remainder %s.',
+                        known.step, known.start, known.delta, known.remainder) END,
+                HINT = 'SELECT * FROM shardid.segments;';
     END IF;
     IF to_regnamespace('shardid_segments') IS NULL THEN
         CREATE SCHEMA shardid_segments;
@@ -1422,14 +1505,15 @@ BEGIN
     RETURN path::regclass;
 END
 $$;
-COMMENT ON FUNCTION shardid.create_segment(text, bigint, bigint, integer, integer) IS 'create_segment()';
+COMMENT ON FUNCTION shardid.create_segment(text, bigint, bigint, integer, integer, boolean) IS 'create_segment()';
 
 CREATE FUNCTION @extschema@.create_segment(
-    tag text, step bigint, start bigint DEFAULT 1, delta integer DEFAULT 1, remainder integer DEFAULT 0
+    tag text, step bigint, start bigint DEFAULT 1, delta integer DEFAULT 1, remainder integer DEFAULT 0,
+    if_not_exists boolean DEFAULT false
 ) RETURNS regclass
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
-RETURN shardid.create_segment(tag, step, start, delta, remainder);
-COMMENT ON FUNCTION @extschema@.create_segment(text, bigint, bigint, integer, integer) IS
+RETURN shardid.create_segment(tag, step, start, delta, remainder, if_not_exists);
+COMMENT ON FUNCTION @extschema@.create_segment(text, bigint, bigint, integer, integer, boolean) IS
     'make a tag that hands out segments: how many whole numbers each spans, from where on, and which of them count; returns its sequence';
 
 CREATE FUNCTION shardid.alter_segment(tag text, step bigint) RETURNS void
@@ -1469,7 +1553,9 @@ BEGIN
         RAISE EXCEPTION 'segment tag "%" does not exist', coalesce(tag, 'null')
             USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.segments;';
     END IF;
-    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S') THEN
+    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S'
+        AND c.relnamespace = to_regnamespace('shardid_segments'))
+    THEN
         EXECUTE format('DROP SEQUENCE %s', known.sequence);
     END IF;
 END
@@ -1480,6 +1566,42 @@ CREATE FUNCTION @extschema@.drop_segment(tag text) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 RETURN shardid.drop_segment(tag);
 COMMENT ON FUNCTION @extschema@.drop_segment(text) IS 'forget a segment tag and drop its sequence; made again it begins anew';
+
+-- ---------------------------------------------------------------------------
+-- what comes by replication
+-- ---------------------------------------------------------------------------
+
+-- A publication FOR ALL TABLES has these tables in it, and what they say is true of the
+-- publisher alone: a subscriber keeps its own rows.
+CREATE FUNCTION shardid.replicated_row() RETURNS trigger
+LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'shardid_replicated_row';
+COMMENT ON FUNCTION shardid.replicated_row() IS
+    'ignores a row that comes by replication: it says what is on another server';
+
+CREATE TRIGGER replicated_row BEFORE INSERT OR UPDATE OR DELETE ON shardid.layout
+    FOR EACH ROW EXECUTE FUNCTION shardid.replicated_row();
+ALTER TABLE shardid.layout ENABLE REPLICA TRIGGER replicated_row;
+CREATE TRIGGER replicated_row BEFORE INSERT OR UPDATE OR DELETE ON shardid.shard
+    FOR EACH ROW EXECUTE FUNCTION shardid.replicated_row();
+ALTER TABLE shardid.shard ENABLE REPLICA TRIGGER replicated_row;
+CREATE TRIGGER replicated_row BEFORE INSERT OR UPDATE OR DELETE ON shardid.id_sequence
+    FOR EACH ROW EXECUTE FUNCTION shardid.replicated_row();
+ALTER TABLE shardid.id_sequence ENABLE REPLICA TRIGGER replicated_row;
+CREATE TRIGGER replicated_row BEFORE INSERT OR UPDATE OR DELETE ON shardid.cluster
+    FOR EACH ROW EXECUTE FUNCTION shardid.replicated_row();
+ALTER TABLE shardid.cluster ENABLE REPLICA TRIGGER replicated_row;
+CREATE TRIGGER replicated_row BEFORE INSERT OR UPDATE OR DELETE ON shardid.ticket
+    FOR EACH ROW EXECUTE FUNCTION shardid.replicated_row();
+ALTER TABLE shardid.ticket ENABLE REPLICA TRIGGER replicated_row;
+CREATE TRIGGER replicated_row BEFORE INSERT OR UPDATE OR DELETE ON shardid.server
+    FOR EACH ROW EXECUTE FUNCTION shardid.replicated_row();
+ALTER TABLE shardid.server ENABLE REPLICA TRIGGER replicated_row;
+CREATE TRIGGER replicated_row BEFORE INSERT OR UPDATE OR DELETE ON shardid.segment
+    FOR EACH ROW EXECUTE FUNCTION shardid.replicated_row();
+ALTER TABLE shardid.segment ENABLE REPLICA TRIGGER replicated_row;
+
+-- It has no key, and a publication FOR ALL TABLES would have its changes refused.
+ALTER TABLE shardid.cluster REPLICA IDENTITY FULL;
 
 -- ---------------------------------------------------------------------------
 -- clusters
@@ -1776,7 +1898,8 @@ BEGIN
             AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
             AND 10 NOT IN (SELECT n.nspowner FROM pg_namespace n WHERE d.classid = 'pg_namespace'::regclass AND n.oid = d.objid
                 UNION ALL SELECT c.relowner FROM pg_class c WHERE d.classid = 'pg_class'::regclass AND c.oid = d.objid
-                UNION ALL SELECT p.proowner FROM pg_proc p WHERE d.classid = 'pg_proc'::regclass AND p.oid = d.objid)
+                UNION ALL SELECT p.proowner FROM pg_proc p WHERE d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+                UNION ALL SELECT t.evtowner FROM pg_event_trigger t WHERE d.classid = 'pg_event_trigger'::regclass AND t.oid = d.objid)
     LOOP
         EXECUTE format('ALTER %s %s OWNER TO %I', member.type, member.identity, member.owner);
     END LOOP;
@@ -1791,20 +1914,20 @@ REVOKE EXECUTE ON FUNCTION shardid.take_gapless(text) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION shardid.generator_last_for_monitor(regclass) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION shardid.generator_last_for_monitor(regclass) TO pg_monitor;
 REVOKE EXECUTE ON FUNCTION
-    @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint),
+    @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint, boolean),
     @extschema@.create_shard(integer, name, text, boolean, bigint),
     @extschema@.drop_shard(integer),
     @extschema@.create_id_sequence(text, integer, text, boolean),
     @extschema@.adopt_shard(integer),
-    @extschema@.create_ticket(text, integer, integer),
+    @extschema@.create_ticket(text, integer, integer, boolean),
     @extschema@.drop_ticket(text),
-    @extschema@.create_segment(text, bigint, bigint, integer, integer),
+    @extschema@.create_segment(text, bigint, bigint, integer, integer, boolean),
     @extschema@.alter_segment(text, bigint),
     @extschema@.drop_segment(text),
     shardid.known_ticket(text),
     shardid.hold_ticket(shardid.ticket),
     shardid.set_ticket(shardid.ticket, bigint),
-    shardid.make_ticket(text, integer, integer, bigint),
+    shardid.make_ticket(text, integer, integer, bigint, boolean),
     shardid.create_ticket_above(text, integer, integer, bigint),
     shardid.limit_ticket(text, bigint),
     shardid.restep_ticket(text, integer, integer, bigint),
@@ -1823,20 +1946,20 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     shardid.ticket, shardid.server, shardid.segment, shardid.shard_term
     TO @extowner@ WITH GRANT OPTION;
 GRANT EXECUTE ON FUNCTION
-    @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint),
+    @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint, boolean),
     @extschema@.create_shard(integer, name, text, boolean, bigint),
     @extschema@.drop_shard(integer),
     @extschema@.create_id_sequence(text, integer, text, boolean),
     @extschema@.adopt_shard(integer),
-    @extschema@.create_ticket(text, integer, integer),
+    @extschema@.create_ticket(text, integer, integer, boolean),
     @extschema@.drop_ticket(text),
-    @extschema@.create_segment(text, bigint, bigint, integer, integer),
+    @extschema@.create_segment(text, bigint, bigint, integer, integer, boolean),
     @extschema@.alter_segment(text, bigint),
     @extschema@.drop_segment(text),
     shardid.known_ticket(text),
     shardid.hold_ticket(shardid.ticket),
     shardid.set_ticket(shardid.ticket, bigint),
-    shardid.make_ticket(text, integer, integer, bigint),
+    shardid.make_ticket(text, integer, integer, bigint, boolean),
     shardid.create_ticket_above(text, integer, integer, bigint),
     shardid.limit_ticket(text, bigint),
     shardid.restep_ticket(text, integer, integer, bigint),

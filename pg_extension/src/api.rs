@@ -228,18 +228,3 @@ fn checked_shard(rule: &Layout, shard: i64, layout: &str) -> Shard {
         rule.shard(shard).map_err(|_| report::shard_not_in_layout(shard, layout, rule.shards())),
     )
 }
-
-/// Row trigger of the extension's tables: what a row says of a sequence takes
-/// effect when nobody uses it any more, and every backend reads it anew.
-#[pg_trigger]
-fn generator_changed<'a>(
-    trigger: &'a pgrx::PgTrigger<'a>,
-) -> Result<Option<PgHeapTuple<'a, impl WhoAllocated>>, PgTriggerError> {
-    for row in [trigger.old(), trigger.new()].into_iter().flatten() {
-        if let Ok(Some(sequence)) = row.get_by_name::<pg_sys::Oid>("sequence") {
-            backend::lock_and_forget(sequence);
-        }
-    }
-    backend::forget_table(trigger.relid()?);
-    Ok(trigger.new().or(trigger.old()))
-}

@@ -189,6 +189,11 @@ pub(crate) fn remember_last(id: i64) {
     BACKEND.get().last_id.set(id);
 }
 
+/// Forgets the last id: who has the connection next must not see it.
+pub(crate) fn forget_last_id() {
+    BACKEND.get().last_id.set(-1);
+}
+
 /// The last id this session was given.
 pub(crate) fn last_id() -> Option<i64> {
     Some(BACKEND.get().last_id.get()).filter(|&id| id >= 0)

@@ -22,5 +22,6 @@ pgrx::pg_module_magic!();
 extern "C-unwind" fn _PG_init() {
     settings::register();
     page::watch_relations();
+    page::watch_discard();
     generator::start();
 }

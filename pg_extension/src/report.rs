@@ -59,6 +59,12 @@ pub(crate) fn no_such_shard(shard: i32) -> Report {
         .hint(format!("SELECT create_shard({shard});"))
 }
 
+/// A number that no shard of any layout has.
+pub(crate) fn no_such_number(shard: i64) -> Report {
+    let layout = shardid_ids::builtin(DEFAULT_LAYOUT).expect("the default layout is built in");
+    shard_not_in_layout(shard, DEFAULT_LAYOUT, layout.shards())
+}
+
 pub(crate) fn moved(shard: i32, node: &str, map_version: Option<i64>) -> Report {
     let report =
         Report::new(b"SI001", format!("shard {shard} lives on node \"{node}\", not on this one"));
@@ -248,6 +254,16 @@ pub(crate) fn ticket_without_sequence(name: &str) -> Report {
         ))
 }
 
+/// A sequence that is listed as a ticket's, and is not as one is.
+pub(crate) fn not_its_sequence(sequence: &str, name: &str) -> Report {
+    let literal = name.replace('\'', "''");
+    Report::new(b"55000", format!("sequence {sequence} is not that of ticket \"{name}\""))
+        .detail("The row may have been restored where its number is that of another sequence.")
+        .hint(format!(
+            "SELECT drop_ticket('{literal}'); then, with a number above all of them: SELECT shardid.create_ticket_above('{literal}', 1, 1, …);"
+        ))
+}
+
 pub(crate) fn ticket_is_gapless(name: &str) -> Report {
     let literal = name.replace('\'', "''");
     Report::new(b"55000", format!("ticket \"{name}\" is gapless"))
@@ -312,6 +328,13 @@ pub(crate) fn bad_layout(error: &LayoutError) -> Report {
 pub(crate) fn not_called_by_hand() -> Report {
     Report::new(b"22004", "a shard and a layout are needed".into())
         .hint("create_shard() calls this function; there is no need to call it by hand.")
+}
+
+/// A trigger's function, called by hand; in PostgreSQL's own words.
+pub(crate) fn not_a_trigger() -> Report {
+    Report::new(b"0A000", "trigger functions can only be called as triggers".into()).hint(
+        "The tables in schema shardid have the triggers; there is no need to call it by hand.",
+    )
 }
 
 pub(crate) fn layout_without_a_part() -> Report {

@@ -32,6 +32,9 @@ const BUSY_US: i64 = 1_000_000;
 /// The most tickets at a time.
 const COUNT_MAX: i64 = 1_000_000;
 
+/// The minimum of every ticket's sequence, which is below where it can stand: by this it is known.
+const LOWEST: i64 = -1000;
+
 /// What was read of a ticket in the extension's tables.
 #[derive(Clone, Copy)]
 struct Facts {
@@ -143,6 +146,10 @@ fn read(name: &str) -> Result<Facts, Report> {
     let row = catalog::ticket(name).ok_or_else(|| report::no_ticket(name))?;
     let shape = catalog::sequence_shape(row.sequence);
     let shape = shape.ok_or_else(|| report::ticket_without_sequence(name))?;
+    // Its number may have come from a dump, and be that of anything here.
+    if shape.min != LOWEST {
+        return Err(report::not_its_sequence(&backend::relation_name(row.sequence), name));
+    }
     let class = Class::new(row.server.into(), row.servers.into());
     Ok(Facts {
         sequence: row.sequence,

@@ -139,7 +139,8 @@ fn shard_row(row: &Row) -> Option<ShardRow> {
 
 fn ticket_row(row: &Row) -> Option<TicketRow> {
     Some(TicketRow {
-        sequence: row.get(2)?,
+        // Null where it was dropped; that is none, either.
+        sequence: row.get(2).unwrap_or(pg_sys::Oid::INVALID),
         server: row.get(3)?,
         servers: row.get(4)?,
         floor: row.get(5)?,

@@ -11,21 +11,32 @@ use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid};
 
 use super::ffi;
 use crate::generator::{self, Key};
-use crate::report::Report;
+use crate::report::{self, Report};
 use crate::tickets::{self, Run};
 
-/// `next_id(shard int)`
+/// `next_id(shard bigint)`, and those with an `int` that earlier versions have declared.
 ///
 /// # Safety
-/// Called by PostgreSQL as declared: strict, with one `int`.
+/// Called by PostgreSQL as declared: strict, with a number first.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C-unwind" fn shardid_next_id(call: FunctionCallInfo) -> Datum {
     // SAFETY: as declared in SQL.
-    let key = Key::shard(unsafe { argument(call, 0).value() as i32 });
-    match generator::hand_out(key) {
+    let number = unsafe { argument(call, 0).value() as i64 };
+    let key = shard_key(number);
+    match key.and_then(generator::hand_out) {
         Some(id) => Datum::from(id),
-        None => guarded(move || generator::next_id(key)),
+        None => {
+            guarded(move || generator::next_id(key.ok_or_else(|| report::no_such_number(number))?))
+        }
     }
+}
+
+/// The shard of that number, if it can be one of a layout.
+///
+/// A negative `int` may come with or without its sign in the upper half, and is none either way.
+#[inline(always)]
+fn shard_key(number: i64) -> Option<Key> {
+    i32::try_from(number).ok().filter(|&shard| shard >= 0).map(Key::shard)
 }
 
 /// `next_id()`
@@ -62,20 +73,24 @@ struct NextIds {
     remaining: i64,
 }
 
-/// `next_ids(shard int, count int)`: one row a call, one page visit a tick.
+/// `next_ids(shard bigint, count int)`: one row a call, one page visit a tick.
 ///
 /// # Safety
-/// Called by PostgreSQL as declared: strict, with two `int`s, returning a set.
+/// Called by PostgreSQL as declared: strict, with a number and an `int`, returning a set.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C-unwind" fn shardid_next_ids(call: FunctionCallInfo) -> Datum {
     // SAFETY: the value-per-call protocol of PostgreSQL's funcapi.h. The state
     // is plain data in memory that lives as long as the call's context.
     unsafe {
         if (*(*call).flinfo).fn_extra.is_null() {
-            let shard = argument(call, 0).value() as i32;
+            let number = argument(call, 0).value() as i64;
             let count = argument(call, 1).value() as i32;
-            guarded(move || generator::check_count(count.into()).map(|()| 0));
-            let key = Key::shard(shard);
+            let key = shard_key(number);
+            guarded(move || {
+                generator::check_count(count.into())?;
+                key.map(|_| 0).ok_or_else(|| report::no_such_number(number))
+            });
+            let key = key.expect("what is no shard was refused");
             begin_rows(call, NextIds { key, next: 0, end: -1, remaining: count.into() });
         }
         let state = rows::<NextIds>(call);
@@ -186,16 +201,19 @@ unsafe fn row(call: FunctionCallInfo, value: Option<i64>) -> Datum {
     }
 }
 
+/// Declares that functions of these names take their arguments the new way.
 macro_rules! describe {
     ($($info:ident),*) => {$(
         /// Tells PostgreSQL that the function of that name takes arguments the new way.
         #[unsafe(no_mangle)]
-        pub(crate) extern "C" fn $info() -> &'static pg_sys::Pg_finfo_record {
-            static RECORD: pg_sys::Pg_finfo_record = pg_sys::Pg_finfo_record { api_version: 1 };
+        pub(crate) extern "C" fn $info() -> &'static pgrx::pg_sys::Pg_finfo_record {
+            static RECORD: pgrx::pg_sys::Pg_finfo_record =
+                pgrx::pg_sys::Pg_finfo_record { api_version: 1 };
             &RECORD
         }
     )*};
 }
+pub(super) use describe;
 
 describe!(
     pg_finfo_shardid_next_id,
@@ -220,7 +238,7 @@ unsafe fn argument(call: FunctionCallInfo, index: usize) -> Datum {
 /// Kept out of line, so that handing out the next id of a block saves no registers for it.
 #[cold]
 #[inline(never)]
-fn guarded(body: impl FnOnce() -> Result<i64, Report>) -> Datum {
+pub(super) fn guarded(body: impl FnOnce() -> Result<i64, Report>) -> Datum {
     // SAFETY: only called at the top of the functions above, with nothing left
     // to drop. The error's texts are copied inside, where Rust may still unwind.
     unsafe {

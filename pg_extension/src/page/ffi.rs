@@ -8,8 +8,8 @@
 use core::ffi::{c_char, c_int, c_void};
 
 use pgrx::pg_sys::{
-    BlockNumber, Buffer, FuncCallContext, FunctionCallInfo, LOCKMODE, List, MemoryContext, Oid,
-    Relation, ResourceOwner, RmgrId, XLogRecPtr,
+    self, BlockNumber, Buffer, FuncCallContext, FunctionCallInfo, LOCKMODE, List, MemoryContext,
+    Oid, Relation, ResourceOwner, RmgrId, XLogRecPtr,
 };
 
 /// Where a relation's file is: `RelFileLocator`, called `RelFileNode` until 15.
@@ -58,6 +58,16 @@ unsafe extern "C-unwind" {
     pub(super) fn end_MultiFuncCall(call: FunctionCallInfo, context: *mut FuncCallContext);
     pub(super) fn init_MultiFuncCall(call: FunctionCallInfo) -> *mut FuncCallContext;
     pub(super) fn readTimeLineHistory(timeline: u32) -> *mut List;
+    pub(super) fn standard_ProcessUtility(
+        statement: *mut pg_sys::PlannedStmt,
+        text: *const c_char,
+        read_only_tree: bool,
+        context: pg_sys::ProcessUtilityContext::Type,
+        parameters: pg_sys::ParamListInfo,
+        environment: *mut pg_sys::QueryEnvironment,
+        receiver: *mut pg_sys::DestReceiver,
+        completion: *mut pg_sys::QueryCompletion,
+    );
     pub(super) fn relation_close(relation: Relation, mode: LOCKMODE);
     pub(super) fn try_relation_open(relation: Oid, mode: LOCKMODE) -> Relation;
 

@@ -4,18 +4,22 @@
 //! [`sequence`] takes ids from the page, [`numbers`] takes numbers, [`highest`] keeps a
 //! number that only rises, [`held`] is what all know of it, [`catalog`] reads the extension's tables,
 //! [`backend`] knows what PostgreSQL knows about this session, [`entry`] holds
-//! the functions that PostgreSQL calls without pgrx in between, [`ffi`] the
+//! the functions that PostgreSQL calls without pgrx in between and [`triggers`] those that are
+//! triggers, [`discard`] listens for `DISCARD`, [`ffi`] has the
 //! few of PostgreSQL's functions that are called without pgrx's guard.
 #![allow(unsafe_code)]
 
 pub(crate) mod backend;
 pub(crate) mod catalog;
+mod discard;
 pub(crate) mod entry;
 mod ffi;
 pub(crate) mod held;
 pub(crate) mod highest;
 pub(crate) mod numbers;
 pub(crate) mod sequence;
+mod triggers;
 
 pub(crate) use backend::{BackendLocal, reserve_settings, watch_relations};
+pub(crate) use discard::watch_discard;
 pub(crate) use entry::sqlstate_number;

@@ -148,6 +148,54 @@ fn a_schema_without_data_takes_its_shards_up_again_above_the_old_ids() {
     assert!(ids(&mut client, "INSERT INTO t DEFAULT VALUES RETURNING a")[0] > estate.last[0]);
 }
 
+/// The row that came with the extension was in the way, and nothing was restored.
+#[test]
+fn a_schema_and_its_data_are_restored_one_after_the_other_with_the_triggers_off() {
+    let estate = Estate::new();
+    estate.database.psql(
+        "INSERT INTO shardid.server (mark) VALUES ('m'); SELECT create_ticket('photos'), next_ticket('photos')",
+    );
+    let file = tempfile();
+    estate.dump(&["-Fc", "-f", &file]);
+    for single in [&[][..], &["-1"]] {
+        let copy = Database::fresh_plain();
+        let restore = |part: &[&str]| {
+            let mut command = copy.command("pg_restore");
+            output(command.arg("--exit-on-error").args(part).args(single).args([
+                "-d",
+                copy.name(),
+                &file,
+            ]));
+        };
+        restore(&["-s"]);
+        restore(&["-a", "--disable-triggers"]);
+        estate.goes_on_in(&copy);
+        assert_eq!(copy.psql("SELECT mark, next_ticket('photos') FROM shardid.server"), "m|2");
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
+/// One row that names what is not there, and no row was restored.
+#[test]
+fn a_dump_without_the_schema_of_a_shard_is_made_without_the_list_of_shards() {
+    let estate = Estate::new();
+    let without = ["-N", "shard_0005", "-T", "t", "-T", "photo_id"];
+    let list = "--exclude-table-data=shardid.shard";
+    let copy = Database::fresh_plain();
+    copy.psql(
+        &estate.dump(&[&without[..], &[list, "--exclude-table-data=shardid.id_sequence"]].concat()),
+    );
+    let mut client = copy.connect();
+    let refusal = expect_error(&mut client, "SELECT next_id(6)", "42704");
+    assert!(refusal.hint.contains("create_shard(6)"), "{refusal:?}");
+    run(
+        &mut client,
+        "SELECT create_shard(6, 'Ödd \"schema', 'mine'), create_shard(7), create_shard(5)",
+    );
+    assert!(ids(&mut client, "SELECT next_id(6)")[0] > estate.last[1]);
+    run(&mut client, "SELECT next_id(5), next_id(7)");
+}
+
 #[test]
 fn a_database_owner_who_is_no_superuser_dumps_and_restores() {
     let (from, to) = (Database::fresh_plain(), Database::fresh_plain());

@@ -89,8 +89,8 @@ fn a_shard_that_cannot_be_made_or_dropped() {
         2BP01 | SELECT drop_shard(6)                            | shard 6 + id sequences   | DROP SEQUENCE
         42710 | SELECT create_id_sequence('t_id', 6)            | t_id exists              | FROM shardid.id_sequence
         42P07 | SELECT create_id_sequence('t', 6)               | public.t + shard 6       | RENAME
-        42P07 | SELECT create_id_sequence('t_id', 7)            | public.t_id + shard 7    | RENAME
-        42P07 | SELECT create_id_sequence('t_id', 6, 'js53')    | public.t_id + "js53"     | RENAME
+        42710 | SELECT create_id_sequence('t_id', 7)            | t_id exists              | FROM shardid.id_sequence
+        42710 | SELECT create_id_sequence('t_id', 6, 'js53')    | t_id exists              | FROM shardid.id_sequence
         22003 | SELECT create_id_sequence('t2_id', 8192)        | shard 8192               | FROM shardid.layouts
         22003 | SELECT create_id_sequence('t2_id', NULL)        | shard null               | FROM shardid.layouts
         42704 | SELECT create_id_sequence('t2_id', 6, 'nope')   | "nope"                   | create_layout()

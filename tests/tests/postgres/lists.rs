@@ -61,6 +61,100 @@ fn a_dump_with_a_shard_that_was_lost_restores_and_the_shard_is_made_again() {
     assert!(ids(&mut client, "SELECT next_id(5)")[0] > last);
 }
 
+/// The rows kept bare numbers, which a dump carried to where they were those of other things.
+#[test]
+fn what_is_dropped_with_its_schema_leaves_no_number_behind() {
+    let database = with_shard_5();
+    let owner = database.role("owner");
+    database.psql(&format!(
+        "SELECT create_shard(6), create_ticket('photos'), create_segment('orders', 10), create_id_sequence('t_id', 5); \
+         CREATE TABLE shard_0006.t (id int); \
+         ALTER SCHEMA shard_0005 OWNER TO {owner}"
+    ));
+    run(&mut database.connect_as(&owner), "DROP SCHEMA shard_0005 CASCADE");
+    run(
+        &mut database.connect(),
+        "ALTER SEQUENCE shard_0006.shard_id_seq OWNED BY shard_0006.t.id; ALTER TABLE shard_0006.t DROP COLUMN id CASCADE; \
+         DROP SCHEMA shardid_tickets, shardid_segments CASCADE; DROP SEQUENCE t_id",
+    );
+    let rows = "SELECT 's', shard, sequence FROM shardid.shard ORDER BY 2; SELECT 't', name, sequence FROM shardid.ticket; \
+        SELECT 'g', tag, sequence FROM shardid.segment";
+    assert_eq!(database.psql(rows), "s|5|\ns|6|\nt|photos|\ng|orders|");
+    let dump = database.command("pg_dump").output().expect("pg_dump runs");
+    let copy = Database::fresh_plain();
+    copy.psql(&String::from_utf8(dump.stdout).expect("a dump is text"));
+    assert_eq!(copy.psql(rows), database.psql(rows));
+    assert_eq!(copy.psql("SELECT count(*) FROM shardid.id_sequence"), "0");
+    for database in [&database, &copy] {
+        let mut client = database.connect();
+        for (sqlstate, sql, hint) in [
+            ("42704", "SELECT next_id(5)", "create_shard(5)"),
+            ("55000", "SELECT next_ticket('photos')", "drop_ticket('photos')"),
+            ("55000", "SELECT next_ticket_gapless('photos')", "drop_ticket('photos')"),
+            ("55000", "SELECT shardid.raise_ticket('photos', 5)", "drop_ticket('photos')"),
+            ("55000", "SELECT next_segment('orders')", "drop_segment('orders')"),
+            ("42710", "SELECT create_ticket('photos', if_not_exists => true)", "shardid.tickets"),
+            (
+                "42710",
+                "SELECT create_segment('orders', 10, if_not_exists => true)",
+                "shardid.segments",
+            ),
+        ] {
+            let refusal = expect_error(&mut client, sql, sqlstate);
+            assert!(refusal.hint.contains(hint), "{sql}: {refusal:?}");
+        }
+        run(
+            &mut client,
+            "SELECT * FROM shardid.shards, shardid.tickets, shardid.segments; SELECT create_shard(5), drop_shard(6); \
+             SELECT drop_ticket('photos'), drop_segment('orders'); SELECT shardid.create_ticket_above('photos', 1, 1, 77), create_segment('orders', 10, 100)",
+        );
+        assert_eq!(ids(&mut client, "SELECT next_ticket('photos')"), [78]);
+        run(&mut client, "SELECT next_id(5)");
+        run(
+            &mut client,
+            "DROP EXTENSION shardid CASCADE; DROP SCHEMA shard_0005 CASCADE; CREATE EXTENSION shardid",
+        );
+    }
+}
+
+/// As the number of a ticket or a segment, too.
+#[test]
+fn a_ticket_or_segment_whose_number_is_that_of_another_sequence_takes_nothing_of_it() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(
+        &mut client,
+        "CREATE SEQUENCE users_id_seq INCREMENT 2; SELECT nextval('users_id_seq'), create_ticket('photos'), create_segment('orders', 10); \
+         UPDATE shardid.ticket SET sequence = 'users_id_seq'; UPDATE shardid.segment SET sequence = 'users_id_seq'",
+    );
+    for sql in [
+        "SELECT next_ticket('photos')",
+        "SELECT next_ticket_gapless('photos')",
+        "SELECT shardid.raise_ticket('photos', 5)",
+        "SELECT next_segment('orders')",
+    ] {
+        expect_error(&mut client, sql, "55000");
+    }
+    run(&mut client, "SELECT drop_ticket('photos'), drop_segment('orders')");
+    assert_eq!(ids(&mut client, "SELECT nextval('users_id_seq')"), [3]);
+}
+
+/// A shard that lives elsewhere could be opened here, where its old sequence was dropped by hand.
+#[test]
+fn a_shard_that_lives_elsewhere_is_not_made_again_where_its_old_sequence_is_gone() {
+    let database = with_shard_5();
+    let mut client = database.connect();
+    for state in ["moved", "fenced"] {
+        run(
+            &mut client,
+            &format!(
+                "UPDATE shardid.shard SET state = '{state}', node = 'pg2' WHERE shard = 5; DROP SCHEMA IF EXISTS shard_0005 CASCADE"
+            ),
+        );
+        expect_error(&mut client, "SELECT create_shard(5)", "42710");
+    }
+}
+
 /// 8,192 in one statement failed at about 2,700, and dropping 1,600 took 40 s.
 #[test]
 fn thousands_of_shards_are_made_and_dropped() {
@@ -134,6 +228,45 @@ fn what_is_there_is_left_where_it_is_the_same() {
         expect_error(&mut client, sql, "42710");
     }
     assert!(ids(&mut client, "SELECT next_id(5)")[0] > last);
+    for (same, others) in [
+        (
+            "create_layout('mine', '2026-01-01Z', '10 ms', 1000, 1000, if_not_exists => true)",
+            [
+                "create_layout('mine', '2026-01-02Z', '10 ms', 1000, 1000, if_not_exists => true)",
+                "create_layout('mine', '2026-01-01Z', '10 ms', 1000, 1000, 5000000000, true)",
+            ],
+        ),
+        (
+            "create_ticket('photos', 1, 2, if_not_exists => true)",
+            [
+                "create_ticket('photos', 2, 2, if_not_exists => true)",
+                "create_ticket('photos', 1, 3, if_not_exists => true)",
+            ],
+        ),
+        (
+            "create_segment('orders', 10, if_not_exists => true)",
+            [
+                "create_segment('orders', 20, if_not_exists => true)",
+                "create_segment('orders', 10, 5, if_not_exists => true)",
+            ],
+        ),
+        (
+            "create_id_sequence('v_id', 5, if_not_exists => true)",
+            [
+                "create_id_sequence('v_id', 4, if_not_exists => true)",
+                "create_id_sequence('v_id', 5, 'js53', if_not_exists => true)",
+            ],
+        ),
+    ] {
+        let made: String = one(&mut client, &format!("SELECT {same}::text"));
+        assert_eq!(one::<String>(&mut client, &format!("SELECT {same}::text")), made);
+        let without = same.replace(", if_not_exists => true", "");
+        for other in others.iter().chain([&without.as_str()]) {
+            let refusal = expect_error(&mut client, &format!("SELECT {other}"), "42710");
+            // What it is, so that one sees what differs.
+            assert!(refusal.detail.chars().any(|c| c.is_ascii_digit()), "{other}: {refusal:?}");
+        }
+    }
     // What is not there is made.
     run(
         &mut client,
@@ -247,9 +380,79 @@ fn names_that_are_none_are_refused() {
         ("22004", "SELECT shardid.first_id(5, NULL, NULL)"),
         ("22004", "SELECT shardid.last_id_at_most(NULL, NULL, NULL)"),
         ("22004", "SELECT shardid.layout_ticks(NULL, NULL, NULL, NULL, NULL)"),
+        ("0A000", "SELECT shardid.generator_changed()"),
+        ("0A000", "SELECT shardid.replicated_row()"),
     ] {
         let refusal = expect_error(&mut client, sql, sqlstate);
         assert!(!refusal.hint.is_empty(), "{sql}: {refusal:?}");
     }
     assert_eq!(one::<i64>(&mut client, "SELECT count(*) FROM shardid.shard"), 1);
+}
+
+/// SQLAlchemy, JDBC and sqlx send a bigint, psycopg a smallint, psql nothing: each found no function
+/// of that type, or two.
+#[test]
+fn a_shard_is_named_by_a_number_of_any_type() {
+    let database = with_shard_5();
+    let mut client = database.connect();
+    run(
+        &mut client,
+        "PREPARE untyped AS SELECT next_id($1); PREPARE typed(bigint) AS SELECT next_id($1)",
+    );
+    let mut last = 0;
+    for sql in [
+        "SELECT next_id(5)",
+        "SELECT next_id(5::bigint)",
+        "SELECT next_id(5::smallint)",
+        "SELECT next_id('5')",
+        "EXECUTE untyped(5)",
+        "EXECUTE typed(5)",
+        "SELECT next_ids(5::bigint, 1)",
+        "SELECT next_ids('5', '1')",
+        "SELECT next_ids(5, 1)",
+    ] {
+        let id = ids(&mut client, sql)[0];
+        assert!(id > last, "{sql} gives {id} after {last}");
+        last = id;
+    }
+    let row = client.query_one("SELECT next_id($1)", &[&5_i64]).unwrap();
+    assert!(row.get::<_, i64>(0) > last);
+    // 2^32 + 5 is not 5.
+    for number in ["4294967301", "-4294967291", "-1", "2147483648", "9223372036854775807"] {
+        for sql in [format!("SELECT next_id({number})"), format!("SELECT next_ids({number}, 1)")] {
+            let refusal = expect_error(&mut client, &sql, "22003");
+            assert!(refusal.message.contains(&format!("shard {number} ")), "{refusal:?}");
+        }
+    }
+    expect_error(&mut client, "SELECT next_ids(5, -1)", "22003");
+    // However it is written, a default is seen that uses the shard.
+    for default in ["next_id(5)", "next_id('5')", "next_id(5::bigint)", "shardid.next_id(5)"] {
+        run(&mut client, &format!("CREATE TABLE t (id bigint DEFAULT {default})"));
+        assert!(one::<i64>(&mut client, "INSERT INTO t DEFAULT VALUES RETURNING id") > last);
+        let refusal = expect_error(&mut client, "SELECT drop_shard(5)", "2BP01");
+        assert!(refusal.detail.contains("t.id"), "{default}: {refusal:?}");
+        run(&mut client, "DROP TABLE t");
+    }
+    run(&mut client, "CREATE TABLE t (id bigint DEFAULT next_id(55)); SELECT drop_shard(5)");
+}
+
+/// With a pool, the next user of the connection saw the last one's id.
+#[test]
+fn a_connection_that_is_given_on_shows_no_last_id() {
+    let database = with_shard_5();
+    let mut client = database.connect();
+    for discard in ["DISCARD ALL", "DISCARD SEQUENCES"] {
+        let id = ids(&mut client, "SELECT next_id(5)")[0];
+        run(&mut client, "DISCARD PLANS; RESET ALL; DISCARD TEMP");
+        assert_eq!(ids(&mut client, "SELECT last_id()"), [id]);
+        run(&mut client, discard);
+        expect_error(&mut client, "SELECT last_id()", "55000");
+        expect_error(&mut client, "SELECT lastval()", "55000");
+        assert!(ids(&mut client, "SELECT next_id(5)")[0] > id);
+    }
+    // One that was not run has discarded nothing.
+    let id = ids(&mut client, "SELECT next_id(5)")[0];
+    expect_error(&mut client, "BEGIN; DISCARD ALL", "25001");
+    run(&mut client, "ROLLBACK");
+    assert_eq!(ids(&mut client, "SELECT last_id()"), [id]);
 }

@@ -96,7 +96,7 @@ fn an_update_to_a_next_version_keeps_shards_and_ids_in_sessions_that_go_on() {
         &next,
         "ALTER TABLE shardid.shard ADD COLUMN of_the_next_version int; \
          ALTER TABLE shardid.ticket ADD COLUMN of_the_next_version int; \
-         CREATE OR REPLACE FUNCTION next_id(shard integer) RETURNS bigint \
+         CREATE OR REPLACE FUNCTION next_id(shard bigint) RETURNS bigint \
          LANGUAGE c VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'shardid_next_id';",
     );
     let (database, last) = made_by(&now);

@@ -43,7 +43,7 @@ fn every_function_is_in_the_reference_with_its_arguments_and_result() {
         JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'shardid'");
     let there: BTreeSet<String> =
         there.iter().map(|f| f.replace("timestamp with time zone", "timestamptz")).collect();
-    assert!(there.contains("next_id(shard integer) → bigint"), "{there:?}");
+    assert!(there.contains("next_id(shard bigint) → bigint"), "{there:?}");
     assert_same("functions", &documented(|name| name.contains(") → ")), &there);
 }
 

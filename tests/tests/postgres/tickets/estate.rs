@@ -80,7 +80,7 @@ fn what_changes_tickets_is_not_for_everybody() {
         "SELECT shardid.restep_ticket('photos', 1, 2, 5)",
         "SELECT shardid.raise_ticket('photos', 5)",
         "SELECT shardid.take_gapless('photos')",
-        "SELECT shardid.make_ticket('a', 1, 1, 0)",
+        "SELECT shardid.make_ticket('a', 1, 1, 0, false)",
         "SELECT shardid.set_ticket(t, 5) FROM shardid.ticket t",
         "SELECT shardid.hold_ticket(t) FROM shardid.ticket t",
         "SELECT shardid.known_ticket('photos')",
@@ -111,8 +111,8 @@ fn a_role_that_was_granted_what_the_reference_names_makes_and_drops_tickets() {
     database.psql(&format!(
         "SELECT create_ticket('photos'); GRANT CREATE ON SCHEMA shardid_tickets TO {role}; \
          GRANT INSERT, UPDATE, DELETE ON shardid.ticket TO {role}; \
-         GRANT EXECUTE ON FUNCTION create_ticket(text, integer, integer), drop_ticket(text), \
-             shardid.make_ticket(text, integer, integer, bigint), shardid.set_ticket(shardid.ticket, bigint), \
+         GRANT EXECUTE ON FUNCTION create_ticket(text, integer, integer, boolean), drop_ticket(text), \
+             shardid.make_ticket(text, integer, integer, bigint, boolean), shardid.set_ticket(shardid.ticket, bigint), \
              shardid.hold_ticket(shardid.ticket), shardid.known_ticket(text) TO {role}"
     ));
     let mut client = database.connect_as(&role);
@@ -129,7 +129,7 @@ fn a_role_that_was_granted_what_the_reference_names_makes_and_drops_tickets() {
 #[test]
 fn the_rights_of_the_gapless_function_reach_tickets_only() {
     let database = Database::fresh();
-    database.psql("CREATE SEQUENCE other; SELECT create_ticket('photos'); UPDATE shardid.ticket SET sequence = 'other'");
+    database.psql("CREATE SEQUENCE other MINVALUE -1000; SELECT create_ticket('photos'); UPDATE shardid.ticket SET sequence = 'other'");
     let refusal =
         expect_error(&mut database.connect(), "SELECT next_ticket_gapless('photos')", "55000");
     assert!(refusal.message.contains("another schema"), "{refusal:?}");
@@ -152,7 +152,7 @@ fn a_database_owner_who_is_no_superuser_makes_and_uses_them_and_takes_them_elsew
          SELECT next_tickets('photos', 5); SELECT next_ticket_gapless('invoices'), next_segment('orders'); \
          SELECT shardid.limit_ticket('photos', 100); SELECT shardid.restep_ticket('photos', 2, 3, 100); \
          SELECT shardid.create_ticket_above('users', 1, 1, 5); SELECT shardid.raise_ticket('users', 50); SELECT drop_ticket('users'); \
-         SELECT alter_segment('orders', 20); UPDATE shardid.server SET mark = 'm', marked_at = now()",
+         SELECT alter_segment('orders', 20); INSERT INTO shardid.server (mark, marked_at) VALUES ('m', now())",
     );
     let dump = output(from.command("pg_dump").env("PGUSER", &owner));
     let file = std::env::temp_dir().join(format!("{}.sql", from.name()));
@@ -196,7 +196,7 @@ fn a_dump_carries_tickets_segments_and_the_mark_and_goes_on_above() {
          CREATE TABLE t (id bigint PRIMARY KEY DEFAULT next_ticket('photos'), \
              plain bigint DEFAULT nextval('shardid_tickets.photos')); INSERT INTO t DEFAULT VALUES; \
          GRANT USAGE ON SEQUENCE shardid_tickets.photos TO {role}; \
-         UPDATE shardid.server SET mark = 'old', marked_at = now()"
+         INSERT INTO shardid.server (mark, marked_at) VALUES ('old', now())"
     ));
     let goes_on_in = |copy: &Database<'_>| {
         assert_eq!(copy.psql(ESTATE), database.psql(ESTATE));
