@@ -24,6 +24,41 @@ BEGIN
 END
 $do$;
 
+-- Like regclass, but what is not there is no error: one row that names it, in a dump without its
+-- schema or from another server, must not keep out all others.
+CREATE TYPE shardid.regsequence;
+CREATE FUNCTION shardid.regsequence_in(cstring) RETURNS shardid.regsequence
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'regsequence_in_wrapper';
+COMMENT ON FUNCTION shardid.regsequence_in(cstring) IS 'reads the name of a sequence; 0 for one that is not there';
+CREATE FUNCTION shardid.regsequence_out(shardid.regsequence) RETURNS cstring
+LANGUAGE internal STABLE STRICT PARALLEL SAFE AS 'regclassout';
+COMMENT ON FUNCTION shardid.regsequence_out(shardid.regsequence) IS 'writes the name of a sequence';
+CREATE FUNCTION shardid.regsequence_recv(internal) RETURNS shardid.regsequence
+LANGUAGE internal STABLE STRICT PARALLEL SAFE AS 'regclassrecv';
+COMMENT ON FUNCTION shardid.regsequence_recv(internal) IS 'reads the number of a sequence';
+CREATE FUNCTION shardid.regsequence_send(shardid.regsequence) RETURNS bytea
+LANGUAGE internal STABLE STRICT PARALLEL SAFE AS 'regclasssend';
+COMMENT ON FUNCTION shardid.regsequence_send(shardid.regsequence) IS 'writes the number of a sequence';
+CREATE TYPE shardid.regsequence (
+    INPUT = shardid.regsequence_in, OUTPUT = shardid.regsequence_out,
+    RECEIVE = shardid.regsequence_recv, SEND = shardid.regsequence_send, LIKE = regclass
+);
+COMMENT ON TYPE shardid.regsequence IS 'a sequence, as regclass; the name of one that is not there is none';
+CREATE CAST (shardid.regsequence AS regclass) WITHOUT FUNCTION AS IMPLICIT;
+CREATE CAST (shardid.regsequence AS oid) WITHOUT FUNCTION AS IMPLICIT;
+CREATE CAST (regclass AS shardid.regsequence) WITHOUT FUNCTION AS ASSIGNMENT;
+
+DROP VIEW shardid.shards, shardid.tickets, shardid.segments;
+DROP TRIGGER generator_changes ON shardid.ticket;
+ALTER TABLE shardid.shard ALTER sequence TYPE shardid.regsequence;
+ALTER TABLE shardid.id_sequence ALTER sequence TYPE shardid.regsequence;
+ALTER TABLE shardid.ticket ALTER sequence TYPE shardid.regsequence;
+ALTER TABLE shardid.segment ALTER sequence TYPE shardid.regsequence;
+CREATE TRIGGER generator_changes AFTER UPDATE ON shardid.ticket
+    FOR EACH ROW WHEN ((OLD.sequence, OLD.server, OLD.servers, OLD.floor, OLD.ceiling, OLD.last_gapless IS NULL)
+        IS DISTINCT FROM (NEW.sequence, NEW.server, NEW.servers, NEW.floor, NEW.ceiling, NEW.last_gapless IS NULL))
+    EXECUTE FUNCTION shardid.generator_changed();
+
 CREATE SEQUENCE shardid.horizon AS bigint MINVALUE -1 START 0 NO CYCLE;
 COMMENT ON SEQUENCE shardid.horizon IS
     'an instant, in microseconds since 1970: no id of this database lies beyond it; a generator that was restarted goes on from there';
@@ -169,6 +204,10 @@ BEGIN
     IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = NEW.sequence
         AND (s.seqmin = -1000 OR TG_RELID <> 'shardid.ticket'::regclass))
     THEN
+        -- There is nothing of an id sequence but that.
+        IF TG_RELID = 'shardid.id_sequence'::regclass THEN
+            RETURN NULL;
+        END IF;
         NEW.sequence := NULL;
     END IF;
     RETURN NEW;
@@ -1029,8 +1068,8 @@ $$;
 COMMENT ON FUNCTION shardid.generator_last(regclass) IS
     'the last value of a shard''s sequence, null for those who may not see it';
 
-CREATE OR REPLACE VIEW shardid.shards AS
-    SELECT s.shard, n.nspname AS schema, s.sequence, s.layout, s.state, s.node,
+CREATE VIEW shardid.shards AS
+    SELECT s.shard, n.nspname AS schema, s.sequence::regclass AS sequence, s.layout, s.state, s.node,
         i.last_id, t.last_time,
         CASE
             WHEN t.last_time > pg_catalog.clock_timestamp() THEN t.last_time - pg_catalog.clock_timestamp()
@@ -1048,10 +1087,41 @@ CREATE OR REPLACE VIEW shardid.shards AS
     ) AS i(last_id)
     CROSS JOIN LATERAL (SELECT @extschema@.id_time(i.last_id, s.layout)) AS t(last_time)
     WHERE s.state <> 'dropped';
+COMMENT ON VIEW shardid.shards IS
+    'shards: where they are, their state, the last id handed out, its time, and how far that is ahead of the clock';
+
+CREATE VIEW shardid.tickets AS
+    SELECT t.name, t.server, t.servers,
+        CASE WHEN n.last > t.floor THEN n.last END AS last_ticket,
+        t.ceiling, t.floor, t.sequence::regclass AS sequence, t.last_gapless IS NOT NULL AS gapless
+    FROM shardid.ticket t
+    LEFT JOIN pg_catalog.pg_class c ON c.oid = t.sequence
+    CROSS JOIN LATERAL (
+        SELECT CASE
+            WHEN t.last_gapless IS NOT NULL THEN t.last_gapless
+            WHEN pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
+                THEN pg_catalog.pg_sequence_last_value(c.oid::regclass)
+        END
+    ) AS n(last);
+COMMENT ON VIEW shardid.tickets IS
+    'tickets: which of how many servers this is, the last number handed out, and between which bounds the numbers are';
+
+CREATE VIEW shardid.segments AS
+    SELECT s.tag AS biz_tag,
+        CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
+            THEN coalesce(pg_catalog.pg_sequence_last_value(c.oid::regclass), s.start - 1) END AS max_id,
+        s.step, pg_catalog.obj_description(c.oid, 'pg_class') AS description, s.update_time,
+        s.delta, s.remainder, s.sequence::regclass AS sequence
+    FROM shardid.segment s
+    LEFT JOIN pg_catalog.pg_class c ON c.oid = s.sequence;
+COMMENT ON VIEW shardid.segments IS
+    'segment tags, by the names that Leaf has for them: max_id is the highest whole number given out, description the comment of the sequence';
 
 ALTER TABLE shardid.ticket ALTER sequence DROP NOT NULL;
 ALTER TABLE shardid.segment ALTER sequence DROP NOT NULL;
 CREATE TRIGGER row_restored BEFORE INSERT ON shardid.shard
+    FOR EACH ROW EXECUTE FUNCTION shardid.row_restored();
+CREATE TRIGGER row_restored BEFORE INSERT ON shardid.id_sequence
     FOR EACH ROW EXECUTE FUNCTION shardid.row_restored();
 CREATE TRIGGER row_restored BEFORE INSERT ON shardid.ticket
     FOR EACH ROW EXECUTE FUNCTION shardid.row_restored();
@@ -1268,9 +1338,11 @@ BEGIN
         FROM pg_depend d CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, 0) i
         WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
             AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
+            AND d.classid <> 'pg_cast'::regclass
             AND 10 NOT IN (SELECT n.nspowner FROM pg_namespace n WHERE d.classid = 'pg_namespace'::regclass AND n.oid = d.objid
                 UNION ALL SELECT c.relowner FROM pg_class c WHERE d.classid = 'pg_class'::regclass AND c.oid = d.objid
                 UNION ALL SELECT p.proowner FROM pg_proc p WHERE d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+                UNION ALL SELECT t.typowner FROM pg_type t WHERE d.classid = 'pg_type'::regclass AND t.oid = d.objid
                 UNION ALL SELECT t.evtowner FROM pg_event_trigger t WHERE d.classid = 'pg_event_trigger'::regclass AND t.oid = d.objid)
     LOOP
         EXECUTE format('ALTER %s %s OWNER TO %I', member.type, member.identity, member.owner);

@@ -161,11 +161,35 @@ CREATE TRIGGER layouts_are_frozen BEFORE TRUNCATE ON shardid.layout
 -- what this database knows of shards
 -- ---------------------------------------------------------------------------
 
+-- Like regclass, but what is not there is no error: one row that names it, in a dump without its
+-- schema or from another server, must not keep out all others.
+CREATE TYPE shardid.regsequence;
+CREATE FUNCTION shardid.regsequence_in(cstring) RETURNS shardid.regsequence
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'regsequence_in_wrapper';
+COMMENT ON FUNCTION shardid.regsequence_in(cstring) IS 'reads the name of a sequence; 0 for one that is not there';
+CREATE FUNCTION shardid.regsequence_out(shardid.regsequence) RETURNS cstring
+LANGUAGE internal STABLE STRICT PARALLEL SAFE AS 'regclassout';
+COMMENT ON FUNCTION shardid.regsequence_out(shardid.regsequence) IS 'writes the name of a sequence';
+CREATE FUNCTION shardid.regsequence_recv(internal) RETURNS shardid.regsequence
+LANGUAGE internal STABLE STRICT PARALLEL SAFE AS 'regclassrecv';
+COMMENT ON FUNCTION shardid.regsequence_recv(internal) IS 'reads the number of a sequence';
+CREATE FUNCTION shardid.regsequence_send(shardid.regsequence) RETURNS bytea
+LANGUAGE internal STABLE STRICT PARALLEL SAFE AS 'regclasssend';
+COMMENT ON FUNCTION shardid.regsequence_send(shardid.regsequence) IS 'writes the number of a sequence';
+CREATE TYPE shardid.regsequence (
+    INPUT = shardid.regsequence_in, OUTPUT = shardid.regsequence_out,
+    RECEIVE = shardid.regsequence_recv, SEND = shardid.regsequence_send, LIKE = regclass
+);
+COMMENT ON TYPE shardid.regsequence IS 'a sequence, as regclass; the name of one that is not there is none';
+CREATE CAST (shardid.regsequence AS regclass) WITHOUT FUNCTION AS IMPLICIT;
+CREATE CAST (shardid.regsequence AS oid) WITHOUT FUNCTION AS IMPLICIT;
+CREATE CAST (regclass AS shardid.regsequence) WITHOUT FUNCTION AS ASSIGNMENT;
+
 -- No foreign keys to shardid.layout: pg_restore -j loads these tables in any order.
 CREATE TABLE shardid.shard (
     shard integer PRIMARY KEY CHECK (shard >= 0),
     layout text COLLATE "C" NOT NULL,
-    sequence regclass,
+    sequence shardid.regsequence,
     state text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'fenced', 'moved', 'dropped')),
     node text,
     map_version bigint,
@@ -187,7 +211,7 @@ COMMENT ON COLUMN shardid.shard.database IS 'the database that may';
 COMMENT ON COLUMN shardid.shard.floor IS 'ids that were given out before it was dropped are not above this';
 
 CREATE TABLE shardid.id_sequence (
-    sequence regclass PRIMARY KEY,
+    sequence shardid.regsequence PRIMARY KEY,
     shard integer NOT NULL CHECK (shard >= 0),
     layout text COLLATE "C" NOT NULL
 );
@@ -239,6 +263,10 @@ BEGIN
     IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = NEW.sequence
         AND (s.seqmin = -1000 OR TG_RELID <> 'shardid.ticket'::regclass))
     THEN
+        -- There is nothing of an id sequence but that.
+        IF TG_RELID = 'shardid.id_sequence'::regclass THEN
+            RETURN NULL;
+        END IF;
         NEW.sequence := NULL;
     END IF;
     RETURN NEW;
@@ -247,6 +275,8 @@ $$;
 COMMENT ON FUNCTION shardid.row_restored() IS 'has a row whose sequence is none have no sequence';
 
 CREATE TRIGGER row_restored BEFORE INSERT ON shardid.shard
+    FOR EACH ROW EXECUTE FUNCTION shardid.row_restored();
+CREATE TRIGGER row_restored BEFORE INSERT ON shardid.id_sequence
     FOR EACH ROW EXECUTE FUNCTION shardid.row_restored();
 
 -- Whoever drops a schema, or a table that owns the sequence, has the right to. Where event
@@ -963,7 +993,7 @@ COMMENT ON FUNCTION @extschema@.shard_for(bytea, integer) IS
 -- DROP EXTENSION leaves it. The row says what a sequence cannot.
 CREATE TABLE shardid.ticket (
     name text COLLATE "C" PRIMARY KEY CHECK (name <> ''),
-    sequence regclass,
+    sequence shardid.regsequence,
     server integer NOT NULL CHECK (server >= 1),
     servers integer NOT NULL CHECK (servers >= server AND servers <= 1000),
     floor bigint NOT NULL DEFAULT 0 CHECK (floor >= 0),
@@ -1384,7 +1414,7 @@ COMMENT ON FUNCTION shardid.raise_ticket(text, bigint) IS
 -- once; of them a client uses those that leave the remainder.
 CREATE TABLE shardid.segment (
     tag text COLLATE "C" PRIMARY KEY CHECK (tag <> ''),
-    sequence regclass,
+    sequence shardid.regsequence,
     step bigint NOT NULL,
     start bigint NOT NULL CHECK (start >= 0),
     delta integer NOT NULL CHECK (delta >= 1),
@@ -1830,7 +1860,7 @@ COMMENT ON FUNCTION shardid.generator_last(regclass) IS
     'the last value of a shard''s sequence, null for those who may not see it';
 
 CREATE VIEW shardid.shards AS
-    SELECT s.shard, n.nspname AS schema, s.sequence, s.layout, s.state, s.node,
+    SELECT s.shard, n.nspname AS schema, s.sequence::regclass AS sequence, s.layout, s.state, s.node,
         i.last_id, t.last_time,
         CASE
             WHEN t.last_time > pg_catalog.clock_timestamp() THEN t.last_time - pg_catalog.clock_timestamp()
@@ -1854,7 +1884,7 @@ COMMENT ON VIEW shardid.shards IS
 CREATE VIEW shardid.tickets AS
     SELECT t.name, t.server, t.servers,
         CASE WHEN n.last > t.floor THEN n.last END AS last_ticket,
-        t.ceiling, t.floor, t.sequence, t.last_gapless IS NOT NULL AS gapless
+        t.ceiling, t.floor, t.sequence::regclass AS sequence, t.last_gapless IS NOT NULL AS gapless
     FROM shardid.ticket t
     LEFT JOIN pg_catalog.pg_class c ON c.oid = t.sequence
     CROSS JOIN LATERAL (
@@ -1872,7 +1902,7 @@ CREATE VIEW shardid.segments AS
         CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
             THEN coalesce(pg_catalog.pg_sequence_last_value(c.oid::regclass), s.start - 1) END AS max_id,
         s.step, pg_catalog.obj_description(c.oid, 'pg_class') AS description, s.update_time,
-        s.delta, s.remainder, s.sequence
+        s.delta, s.remainder, s.sequence::regclass AS sequence
     FROM shardid.segment s
     LEFT JOIN pg_catalog.pg_class c ON c.oid = s.sequence;
 COMMENT ON VIEW shardid.segments IS
@@ -1896,9 +1926,11 @@ BEGIN
         FROM pg_depend d CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, 0) i
         WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
             AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
+            AND d.classid <> 'pg_cast'::regclass
             AND 10 NOT IN (SELECT n.nspowner FROM pg_namespace n WHERE d.classid = 'pg_namespace'::regclass AND n.oid = d.objid
                 UNION ALL SELECT c.relowner FROM pg_class c WHERE d.classid = 'pg_class'::regclass AND c.oid = d.objid
                 UNION ALL SELECT p.proowner FROM pg_proc p WHERE d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+                UNION ALL SELECT t.typowner FROM pg_type t WHERE d.classid = 'pg_type'::regclass AND t.oid = d.objid
                 UNION ALL SELECT t.evtowner FROM pg_event_trigger t WHERE d.classid = 'pg_event_trigger'::regclass AND t.oid = d.objid)
     LOOP
         EXECUTE format('ALTER %s %s OWNER TO %I', member.type, member.identity, member.owner);

@@ -3,6 +3,8 @@
 //! Each function is declared in `sql/shardid--0.2.0.sql`, which also holds the
 //! comments, the volatility and the parallel marks.
 
+use core::ffi::CStr;
+
 use pgrx::datum::{Interval, TimestampWithTimeZone};
 use pgrx::prelude::*;
 use shardid_ids::{
@@ -227,4 +229,18 @@ fn checked_shard(rule: &Layout, shard: i64, layout: &str) -> Shard {
     or_throw(
         rule.shard(shard).map_err(|_| report::shard_not_in_layout(shard, layout, rule.shards())),
     )
+}
+
+/// Reads the name of a sequence: 0 for one that is not there.
+///
+/// As bits, since pgrx has the oid 0 be null, which an input function must not give.
+#[pg_extern]
+fn regsequence_in(name: &CStr) -> i32 {
+    let name = or_throw(name.to_str().map_err(|_| report::no_sequence_name(name)));
+    let sequence = match name {
+        "-" => pg_sys::Oid::INVALID,
+        // The bare number of what was dropped, as regclass writes it.
+        number => number.parse::<u32>().map_or_else(|_| backend::relation(name), pg_sys::Oid::from),
+    };
+    sequence.to_u32().cast_signed()
 }

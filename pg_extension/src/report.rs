@@ -125,6 +125,11 @@ pub(crate) fn not_its_generator(sequence: &str, shard: i64, increment: i64, min:
         ))
 }
 
+pub(crate) fn no_sequence_name(name: &core::ffi::CStr) -> Report {
+    Report::new(b"42602", format!("\"{}\" is not the name of a sequence", name.to_string_lossy()))
+        .hint("Give a name, or schema.name.")
+}
+
 pub(crate) fn no_privilege(sequence: &str) -> Report {
     Report::new(b"42501", format!("permission denied for sequence {sequence}"))
         .hint(format!("GRANT USAGE ON SEQUENCE {sequence} TO …;"))

@@ -253,6 +253,15 @@ pub(crate) fn relation_name(relation: pg_sys::Oid) -> String {
     }
 }
 
+/// The relation of that name, or no oid.
+pub(crate) fn relation(name: &str) -> pg_sys::Oid {
+    // SAFETY: the function takes a text, and gives a regclass or null.
+    let found = unsafe {
+        pgrx::direct_function_call::<pg_sys::Oid>(pg_sys::to_regclass, &[name.into_datum()])
+    };
+    found.unwrap_or(pg_sys::Oid::INVALID)
+}
+
 /// Waits until WAL is on disk up to there, and on the standbys that a commit would wait for.
 ///
 /// Free where it is; where a cancel ends the wait for the standbys, a warning says so.

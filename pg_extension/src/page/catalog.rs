@@ -128,7 +128,7 @@ fn shard_row(row: &Row) -> Option<ShardRow> {
     Some(ShardRow {
         shard: row.get(1)?,
         layout: row.get(2)?,
-        sequence: row.get(3),
+        sequence: row.get(3).filter(|&sequence| sequence != pg_sys::Oid::INVALID),
         state: row.get(4)?,
         node: row.get(5),
         map_version: row.get(6),

@@ -77,6 +77,6 @@ unsafe fn sequence_of(tuple: pg_sys::HeapTuple, descriptor: pg_sys::TupleDesc) -
     unsafe {
         let column = pg_sys::SPI_fnumber(descriptor, SEQUENCE.as_ptr());
         let datum = pg_sys::heap_getattr(tuple, column, descriptor, &mut is_null);
-        Oid::from_datum(datum, is_null)
+        Oid::from_datum(datum, is_null).filter(|&sequence| sequence != Oid::INVALID)
     }
 }

@@ -23,6 +23,7 @@ mod partitions;
 mod planted;
 mod privileges;
 mod quick;
+mod replicated;
 mod restores;
 mod segments;
 mod smoke;

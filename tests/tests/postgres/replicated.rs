@@ -1,0 +1,88 @@
+//! Tables of the extension in a publication: what they say is true of one server.
+
+use std::time::Duration;
+
+use shardid_tests::postgres::Client;
+use shardid_tests::{Database, Server, wait_until};
+
+use crate::ask::{ids, one, run};
+
+/// All that the tables of the extension say.
+const ROWS: &str = "SELECT 's', * FROM shardid.shard ORDER BY shard; SELECT 'l', * FROM shardid.layout ORDER BY name; \
+     SELECT 'i', * FROM shardid.id_sequence ORDER BY 2; SELECT 'c', * FROM shardid.cluster; SELECT 't', * FROM shardid.ticket ORDER BY name; \
+     SELECT 'm', * FROM shardid.server; SELECT 'g', * FROM shardid.segment ORDER BY tag";
+
+/// A subscription to everything that another server publishes.
+fn follow(subscriber: &Database<'_>, publisher: &Database<'_>, name: &str) {
+    publisher.psql(&format!("CREATE PUBLICATION {name} FOR ALL TABLES"));
+    subscriber.psql(&format!(
+        "CREATE SUBSCRIPTION {name} CONNECTION '{}' PUBLICATION {name}",
+        publisher.url().replace("postgresql://", "postgres://")
+    ));
+}
+
+fn wait_for(client: &mut Client, condition: &str) {
+    wait_until(Duration::from_secs(60), condition, || one(client, condition));
+}
+
+/// A subscriber with the extension failed for ever at rows that it had itself, and held the
+/// publisher's WAL; and a change of the map failed on the publisher.
+#[test]
+fn a_publication_for_all_tables_carries_rows_and_not_what_is_true_of_one_server() {
+    let (one_server, other_server) = (
+        Server::builder().name("publisher").fsync(false).start(),
+        Server::builder().name("subscriber").fsync(false).start(),
+    );
+    let (publisher, subscriber) = (Database::on(&one_server), Database::on(&other_server));
+    for database in [&publisher, &subscriber] {
+        database.psql(
+            "SELECT create_shard(5), create_shard(6), create_layout('mine', '2026-01-01Z', '10 ms', 1000, 1000), create_id_sequence('t_id', 5); \
+             SELECT create_ticket('photos', 1, 2), create_segment('orders', 10); INSERT INTO shardid.server (mark) VALUES ('m'); \
+             CREATE TABLE t (id bigint PRIMARY KEY DEFAULT next_id(5), what text)",
+        );
+    }
+    publisher.psql(
+        "INSERT INTO t (what) VALUES ('before'); SELECT create_shard(7), next_ticket_gapless('photos'); \
+         INSERT INTO shardid.cluster VALUES ('c', 'pg1', 'instagram', 16, 1)",
+    );
+    let before = subscriber.psql(ROWS);
+    follow(&subscriber, &publisher, "everything");
+    let (mut here, mut there) = (publisher.connect(), subscriber.connect());
+    let synchronized = "SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel";
+    wait_for(&mut there, synchronized);
+    assert_eq!(subscriber.psql(ROWS), before);
+    // Each kind of change, of rows that are there and of rows that are not.
+    run(
+        &mut here,
+        "SELECT create_shard(8), drop_shard(6), drop_ticket('photos'), drop_segment('orders'), create_ticket('bills'), next_ticket_gapless('bills'); \
+         UPDATE shardid.shard SET state = 'fenced' WHERE shard = 5; UPDATE shardid.shard SET state = 'open' WHERE shard = 5; \
+         UPDATE shardid.cluster SET map_version = 2; UPDATE shardid.server SET mark = 'other'; \
+         SELECT create_layout('unused', '2026-01-01Z', '10 ms', 1000, 1000); DELETE FROM shardid.layout WHERE name = 'unused'; \
+         DROP SEQUENCE t_id; DELETE FROM shardid.id_sequence; DELETE FROM shardid.cluster; INSERT INTO t (what) VALUES ('after')",
+    );
+    wait_for(&mut there, "SELECT count(*) = 2 FROM t");
+    assert_eq!(subscriber.psql(ROWS), before);
+    // What it does itself counts, and so does a dump that is loaded as replicas are.
+    run(
+        &mut there,
+        "SELECT next_id(5), next_id(6), create_shard(9); SET session_replication_role = replica; \
+         INSERT INTO shardid.shard (shard, layout, state, node) VALUES (10, 'instagram', 'moved', 'pg2')",
+    );
+    assert_eq!(
+        ids(&mut there, "SELECT shard::bigint FROM shardid.shard ORDER BY 1"),
+        [5, 6, 9, 10]
+    );
+    // And the other way.
+    let before = publisher.psql(ROWS);
+    other_server.psql(subscriber.name(), "ALTER SUBSCRIPTION everything DISABLE");
+    run(&mut there, "RESET session_replication_role");
+    subscriber.psql("TRUNCATE t");
+    publisher.psql("TRUNCATE t");
+    follow(&publisher, &subscriber, "back");
+    wait_for(&mut here, synchronized);
+    run(&mut there, "INSERT INTO t (what) VALUES ('back'); SELECT create_shard(11), drop_shard(6)");
+    wait_for(&mut here, "SELECT count(*) = 1 FROM t");
+    assert_eq!(publisher.psql(ROWS), before);
+    subscriber.psql("DROP SUBSCRIPTION everything");
+    publisher.psql("DROP SUBSCRIPTION back");
+}
