@@ -15,10 +15,10 @@ fn empty_servers_become_a_cluster_with_ids_in_every_shard() {
     assert!(run.stderr.ends_with("done: cluster photos has map version 1\n"), "{}", run.stderr);
     for (i, node) in cluster.nodes.iter().enumerate() {
         let mut client = node.connect();
-        for shard in i as i32 * 8..i as i32 * 8 + 8 {
+        for shard in i as i64 * 8..i as i64 * 8 + 8 {
             let id: i64 = client.query_one("SELECT next_id($1)", &[&shard]).unwrap().get(0);
             let back: i32 = client.query_one("SELECT id_shard($1)", &[&id]).unwrap().get(0);
-            assert_eq!(back, shard);
+            assert_eq!(i64::from(back), shard);
         }
         let stamped =
             "SELECT count(*) FROM shardid.shard WHERE cluster = 'photos' AND map_version = 1";
