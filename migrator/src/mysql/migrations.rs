@@ -8,7 +8,7 @@ type Files<const N: usize> = [(&'static str, &'static str); N];
 pub(super) const CATALOG: Files<1> = [("V1__ticket", sql!("catalog/V1__ticket.sql"))];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
-pub(super) const SCHEMA: Files<28> = [
+pub(super) const SCHEMA: Files<29> = [
     ("V1__server", sql!("schema/V1__server.sql")),
     ("V2__ticket", sql!("schema/V2__ticket.sql")),
     ("V3__create_ticket", sql!("schema/V3__create_ticket.sql")),
@@ -37,6 +37,7 @@ pub(super) const SCHEMA: Files<28> = [
     ("V26__flickr_of_here", sql!("schema/V26__flickr_of_here.sql")),
     ("V27__segments_of_here", sql!("schema/V27__segments_of_here.sql")),
     ("V28__adopt", sql!("schema/V28__adopt.sql")),
+    ("V29__shard_for", sql!("schema/V29__shard_for.sql")),
 ];
 
 #[cfg(test)]

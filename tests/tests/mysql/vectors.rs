@@ -7,6 +7,7 @@ use shardid_tests::on_both_engines;
 
 on_both_engines!(
     the_vectors_are_those_of_postgresql,
+    a_key_belongs_to_the_same_shard_as_on_postgresql,
     searches_by_time_use_the_primary_key,
     what_is_not_an_id_is_refused,
     what_both_engines_must_mean_alike,
@@ -38,6 +39,39 @@ fn the_vectors_are_those_of_postgresql(engine: Engine) {
         seen += 1;
     }
     assert!(seen > 80, "{seen} vectors");
+}
+
+fn a_key_belongs_to_the_same_shard_as_on_postgresql(engine: Engine) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("keys.csv");
+    let client = &mut shared(engine).connect();
+    let mut seen = 0;
+    for line in csv_lines(&file) {
+        let [key, shards, shard] = &line[..] else { panic!("{line:?}") };
+        let sql = format!(
+            "SELECT shardid.shard_for('{key}', {shards}), shardid.shard_for_binary(CONVERT('{key}' USING utf8mb4), {shards})"
+        );
+        let want: (i64, i64) = (shard.parse().unwrap(), shard.parse().unwrap());
+        assert_eq!(query::<(i64, i64)>(client, &sql), [want], "{line:?}");
+        // As UTF-8, from a connection or column of another character set too.
+        let sql = format!("SELECT shardid.shard_for(CONVERT('{key}' USING latin1), {shards})");
+        assert_eq!(query::<i64>(client, &sql), [want.0], "{line:?}");
+        if key.parse::<i64>().is_ok() {
+            let sql = format!("SELECT shardid.shard_for({key}, {shards})");
+            assert_eq!(query::<i64>(client, &sql), [want.0], "{line:?}");
+        }
+        seen += 1;
+    }
+    assert!(seen > 8, "{seen} keys");
+    let bytes = "SELECT shardid.shard_for_binary(x'3432', 8192), shardid.shard_for_binary(x'ff00', 8192) BETWEEN 0 AND 8191";
+    assert_eq!(query::<(i64, bool)>(client, bytes), [(2280, true)]);
+    let nothing = "SELECT shardid.shard_for(NULL, 8192), shardid.shard_for('a', NULL), shardid.shard_for_binary(NULL, 1)";
+    assert_eq!(
+        query::<(Option<i64>, Option<i64>, Option<i64>)>(client, nothing),
+        [(None, None, None)]
+    );
+    for shards in ["0", "-1"] {
+        expect_refused(client, &format!("SELECT shardid.shard_for('a', {shards})"), "22023");
+    }
 }
 
 fn csv_lines(file: &Path) -> Vec<Vec<String>> {

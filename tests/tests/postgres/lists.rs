@@ -300,15 +300,23 @@ fn a_shard_begins_above_the_ids_of_an_earlier_generator() {
 fn a_key_belongs_to_the_same_shard_for_ever() {
     let database = Database::fresh();
     let mut client = database.connect();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/keys.csv");
+    for line in std::fs::read_to_string(file).expect("the vectors are there").lines().skip(1) {
+        let [key, shards, shard] = line.split(',').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let sql = format!("SELECT shard_for('{key}', {shards})::text");
+        assert_eq!(one::<String>(&mut client, &sql), shard, "{line}");
+        if key.parse::<i64>().is_ok() {
+            let sql = format!("SELECT shard_for({key}::bigint, {shards})::text");
+            assert_eq!(one::<String>(&mut client, &sql), shard, "{line}");
+        }
+    }
     let vectors = [
-        ("'', 8192", 449),
-        ("'42', 8192", 2280),
         ("42, 8192", 2280),
         ("42::smallint, 8192", 2280),
         ("42::bigint, 8192", 2280),
         ("'\\x3432'::bytea, 8192", 2280),
-        ("'alice', 8192", 10),
-        ("'Zürich', 8192", 2915),
         ("'alice'::varchar, 1", 0),
     ];
     for (arguments, shard) in vectors {
