@@ -578,13 +578,13 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('shardid.create_shard'), shard);
     SELECT * INTO known FROM shardid.shard s WHERE s.shard = create_shard.shard FOR UPDATE;
     -- Its sequence went with its schema, or was left out of a dump: where it stood is not known.
-    lost := known.state = 'open' AND NOT shardid.is_generator(known.sequence, known.shard, known.layout);
+    lost := known.state = 'open' AND NOT shardid.is_generator(known.sequence::regclass, known.shard, known.layout);
     IF known.shard IS NOT NULL AND known.state <> 'dropped' AND NOT lost THEN
         -- The same is there; above is kept to, or it is not the same.
         IF if_not_exists AND known.state = 'open' AND known.layout = create_shard.layout
             AND (schema IS NULL OR EXISTS (SELECT FROM pg_class c
                 WHERE c.oid = known.sequence AND c.relnamespace = to_regnamespace(quote_ident(schema))))
-            AND (above IS NULL OR above < coalesce(shardid.last_id_at_most(known.sequence, shard::bigint, layout), 0))
+            AND (above IS NULL OR above < coalesce(shardid.last_id_at_most(known.sequence::regclass, shard::bigint, layout), 0))
         THEN
             RETURN known.sequence;
         END IF;
@@ -687,7 +687,7 @@ BEGIN
         RAISE EXCEPTION 'shard % belongs to cluster "%"', shard, known.cluster
             USING ERRCODE = '55006', HINT = 'The cluster''s shards are fixed; shardid move takes one elsewhere.';
     END IF;
-    made := ARRAY(SELECT f FROM shardid.next_id_functions(shard, known.sequence) f);
+    made := ARRAY(SELECT f FROM shardid.next_id_functions(shard, known.sequence::regclass) f);
     used := shardid.defaults_on('pg_class'::regclass, known.sequence::oid, NULL::text);
     FOR i IN 1 .. cardinality(made) LOOP
         used := nullif(concat_ws(', ', used, shardid.defaults_on('pg_proc'::regclass, made[i]::oid, NULL::text)), '');
@@ -709,16 +709,16 @@ BEGIN
     END IF;
     -- The row remembers how far ids went. Where the row goes too, by DROP EXTENSION, the
     -- clock must do: a shard made then begins at what it reads. Most of it without a lock.
-    IF shardid.is_generator(known.sequence, shard, known.layout) THEN
-        PERFORM shardid.wait_for_clock(shardid.last_id_at_most(known.sequence, shard::bigint, known.layout), known.layout);
+    IF shardid.is_generator(known.sequence::regclass, shard, known.layout) THEN
+        PERFORM shardid.wait_for_clock(shardid.last_id_at_most(known.sequence::regclass, shard::bigint, known.layout), known.layout);
     END IF;
     -- The trigger on this row waits until nobody takes ids from the sequence any more.
     UPDATE shardid.shard s SET state = 'dropped' WHERE s.shard = drop_shard.shard;
     FOR i IN 1 .. cardinality(made) LOOP
         EXECUTE format('DROP FUNCTION %s', made[i]);
     END LOOP;
-    IF shardid.is_generator(known.sequence, shard, known.layout) THEN
-        last := shardid.last_id_at_most(known.sequence, shard::bigint, known.layout);
+    IF shardid.is_generator(known.sequence::regclass, shard, known.layout) THEN
+        last := shardid.last_id_at_most(known.sequence::regclass, shard::bigint, known.layout);
         PERFORM shardid.wait_for_clock(last, known.layout);
         EXECUTE format('DROP SEQUENCE %s', known.sequence);
     ELSIF known.state <> 'moved' THEN
@@ -1464,7 +1464,7 @@ BEGIN
                 HINT = format('SELECT drop_segment(%L); then, with a start above all of them: SELECT create_segment(%L, %s, …);', tag, tag, known.step);
     END IF;
     delta := known.delta;
-    first := shardid.take_numbers(known.sequence, span);
+    first := shardid.take_numbers(known.sequence::regclass, span);
     last := first + (span - 1);
     first := first + mod(known.remainder - mod(first, delta) + delta, delta);
     last := last - mod(mod(last, delta) - known.remainder + delta, delta);
@@ -1840,7 +1840,7 @@ CREATE FUNCTION shardid.generator_last_for_monitor(sequence regclass) RETURNS bi
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN (SELECT pg_sequence_last_value(s.sequence) FROM shardid.shard s
-        WHERE s.sequence = generator_last_for_monitor.sequence AND shardid.is_generator(s.sequence, s.shard, s.layout) LIMIT 1);
+        WHERE s.sequence = generator_last_for_monitor.sequence AND shardid.is_generator(s.sequence::regclass, s.shard, s.layout) LIMIT 1);
 END
 $$;
 COMMENT ON FUNCTION shardid.generator_last_for_monitor(regclass) IS 'the last value of a shard''s sequence, for members of pg_monitor';

@@ -107,7 +107,7 @@ fn dropping_a_shard_takes_its_own_function_and_no_other() {
         );
         assert_eq!(
             left,
-            ["next_id()", "next_id(integer)", "shard_0006.next_id()", "shard_0050.next_id()"]
+            ["next_id()", "next_id(bigint)", "shard_0006.next_id()", "shard_0050.next_id()"]
         );
         run(&mut client, "SELECT next_id(6), next_id(50), shard_0006.next_id()");
         run(

@@ -20,7 +20,7 @@ const SCRIPTS: [&str; 2] = [
 
 /// The types that the scripts' calls are made with.
 const TYPES: &str = "'bool', 'text', 'name', 'int4', 'int8', 'numeric', 'float8', 'timestamptz', 'timestamp', 'date', 'interval', \
-    'oid', 'regclass', 'regprocedure', 'regtype', 'regnamespace', 'char', '_text', '_int4', '_oid', '_regprocedure'";
+    'oid', 'regclass', 'regsequence', 'regprocedure', 'regtype', 'regnamespace', 'char', '_text', '_int4', '_oid', '_regprocedure'";
 
 /// What a planted function says when it runs; no error of ours has this SQLSTATE.
 const RAN: &str = "EV001";
