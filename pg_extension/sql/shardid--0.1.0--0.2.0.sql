@@ -976,6 +976,37 @@ RETURN shardid.alter_segment(tag, step);
 COMMENT ON FUNCTION @extschema@.alter_segment(text, bigint) IS
     'have the next segments of a tag span so many whole numbers; waits for nobody who takes them';
 
+CREATE FUNCTION shardid.raise_segment(tag text, above bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.segment;
+BEGIN
+    IF above IS NULL OR above < 0 THEN
+        RAISE EXCEPTION 'no segment of tag "%" can begin above %', coalesce(tag, 'null'), coalesce(above::text, 'null')
+            USING ERRCODE = '22023', HINT = format('Give the highest number that was handed out: SELECT shardid.raise_segment(%L, …);', tag);
+    END IF;
+    SELECT * INTO known FROM shardid.segment s WHERE s.tag = raise_segment.tag FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'segment tag "%" does not exist', coalesce(tag, 'null')
+            USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.segments;';
+    END IF;
+    IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqincrement = 1) THEN
+        RAISE EXCEPTION 'the sequence of segment tag "%" was dropped', tag
+            USING ERRCODE = '55000', DETAIL = 'How far its numbers went is not known any more.',
+                HINT = format('SELECT drop_segment(%L); then, with a start above all of them: SELECT create_segment(%L, %s, …);', tag, tag, known.step);
+    END IF;
+    -- As for a ticket: nobody else takes numbers until this commits, and it is on disk then.
+    EXECUTE format('ALTER SEQUENCE %s NO CYCLE', known.sequence);
+    IF above > coalesce(pg_sequence_last_value(known.sequence), known.start - 1) THEN
+        PERFORM setval(known.sequence, above);
+    END IF;
+    UPDATE shardid.segment s SET history = shardid.history()
+        WHERE s.tag = raise_segment.tag AND s.history IS DISTINCT FROM shardid.history();
+END
+$$;
+COMMENT ON FUNCTION shardid.raise_segment(text, bigint) IS
+    'have all further segments of a tag be above that number; never lowers it';
+
 CREATE FUNCTION shardid.drop_segment(tag text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1117,6 +1148,17 @@ CREATE VIEW shardid.segments AS
 COMMENT ON VIEW shardid.segments IS
     'segment tags, by the names that Leaf has for them: max_id is the highest whole number given out, description the comment of the sequence';
 
+CREATE FUNCTION shardid.history() RETURNS text
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+RETURN CASE WHEN NOT pg_is_in_recovery() THEN
+    concat((SELECT c.system_identifier FROM pg_control_system() c), '/', left(pg_walfile_name(pg_current_wal_lsn()), 8)) END;
+COMMENT ON FUNCTION shardid.history() IS
+    'server and timeline that numbers are handed out on: others after a restore or a promotion; null on a standby';
+
+ALTER TABLE shardid.ticket ADD COLUMN history text DEFAULT shardid.history();
+ALTER TABLE shardid.segment ADD COLUMN history text DEFAULT shardid.history();
+COMMENT ON COLUMN shardid.ticket.history IS 'shardid.history() when the ticket was made or raised: where it is another now, the last numbers may be forgotten';
+COMMENT ON COLUMN shardid.segment.history IS 'shardid.history() when the tag was made or raised: where it is another now, the last numbers may be forgotten';
 ALTER TABLE shardid.ticket ALTER sequence DROP NOT NULL;
 ALTER TABLE shardid.segment ALTER sequence DROP NOT NULL;
 CREATE TRIGGER row_restored BEFORE INSERT ON shardid.shard
@@ -1232,6 +1274,25 @@ END
 $$;
 COMMENT ON FUNCTION shardid.create_ticket_above(text, integer, integer, bigint) IS
     'make a ticket all of whose numbers are above floor; nothing where it is there with just that';
+
+CREATE OR REPLACE FUNCTION shardid.raise_ticket(name text, above bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket;
+BEGIN
+    PERFORM shardid.check_ticket(name, 1, 1, above);
+    known := shardid.known_ticket(name);
+    PERFORM shardid.hold_ticket(known);
+    IF above > shardid.ticket_last(known) THEN
+        PERFORM shardid.set_ticket(known, above);
+    END IF;
+    -- What was forgotten before is behind it now.
+    UPDATE shardid.ticket t SET history = shardid.history()
+        WHERE t.name = raise_ticket.name AND t.history IS DISTINCT FROM shardid.history();
+END
+$$;
+COMMENT ON FUNCTION shardid.raise_ticket(text, bigint) IS
+    'have all further numbers of a ticket be above that one; never lowers it';
 
 -- Which program may move a shard. Whoever begins to work on a move claims its shard on both
 -- nodes for a term, higher than all before. What a program does here asks in the same
@@ -1377,6 +1438,7 @@ REVOKE EXECUTE ON FUNCTION
     shardid.limit_ticket(text, bigint),
     shardid.restep_ticket(text, integer, integer, bigint),
     shardid.raise_ticket(text, bigint),
+    shardid.raise_segment(text, bigint),
     shardid.create_generator(name, name, integer, text, bigint, boolean),
     shardid.raise_horizon(bigint, text),
     shardid.place_shards(text, text, text, integer, bigint, integer[], text[]),
@@ -1414,6 +1476,7 @@ BEGIN
     shardid.limit_ticket(text, bigint),
     shardid.restep_ticket(text, integer, integer, bigint),
     shardid.raise_ticket(text, bigint),
+    shardid.raise_segment(text, bigint),
     shardid.create_generator(name, name, integer, text, bigint, boolean),
     shardid.raise_horizon(bigint, text),
     shardid.place_shards(text, text, text, integer, bigint, integer[], text[]),

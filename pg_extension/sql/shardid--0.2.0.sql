@@ -988,6 +988,13 @@ COMMENT ON FUNCTION @extschema@.shard_for(bytea, integer) IS
 -- tickets
 -- ---------------------------------------------------------------------------
 
+CREATE FUNCTION shardid.history() RETURNS text
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+RETURN CASE WHEN NOT pg_is_in_recovery() THEN
+    concat((SELECT c.system_identifier FROM pg_control_system() c), '/', left(pg_walfile_name(pg_current_wal_lsn()), 8)) END;
+COMMENT ON FUNCTION shardid.history() IS
+    'server and timeline that numbers are handed out on: others after a restore or a promotion; null on a standby';
+
 -- A ticket is a sequence in schema shardid_tickets, which belongs to whoever made
 -- it, like the sequences of shards: a dump carries it with its numbers, and
 -- DROP EXTENSION leaves it. The row says what a sequence cannot.
@@ -998,7 +1005,8 @@ CREATE TABLE shardid.ticket (
     servers integer NOT NULL CHECK (servers >= server AND servers <= 1000),
     floor bigint NOT NULL DEFAULT 0 CHECK (floor >= 0),
     ceiling bigint CHECK (ceiling >= 1),
-    last_gapless bigint
+    last_gapless bigint,
+    history text DEFAULT shardid.history()
 );
 COMMENT ON TABLE shardid.ticket IS 'tickets of this server; made by create_ticket(), read through shardid.tickets';
 COMMENT ON COLUMN shardid.ticket.sequence IS 'where the numbers come from; null where it was dropped';
@@ -1007,6 +1015,7 @@ COMMENT ON COLUMN shardid.ticket.servers IS 'how many servers share the ticket';
 COMMENT ON COLUMN shardid.ticket.floor IS 'every number of the present server and servers is above it';
 COMMENT ON COLUMN shardid.ticket.ceiling IS 'no number at or above it may be handed out, while the servers of the ticket change';
 COMMENT ON COLUMN shardid.ticket.last_gapless IS 'the last number of a ticket that is used by next_ticket_gapless(); null for all others';
+COMMENT ON COLUMN shardid.ticket.history IS 'shardid.history() when the ticket was made or raised: where it is another now, the last numbers may be forgotten';
 
 CREATE TRIGGER row_restored BEFORE INSERT ON shardid.ticket
     FOR EACH ROW EXECUTE FUNCTION shardid.row_restored();
@@ -1401,6 +1410,9 @@ BEGIN
     IF above > shardid.ticket_last(known) THEN
         PERFORM shardid.set_ticket(known, above);
     END IF;
+    -- What was forgotten before is behind it now.
+    UPDATE shardid.ticket t SET history = shardid.history()
+        WHERE t.name = raise_ticket.name AND t.history IS DISTINCT FROM shardid.history();
 END
 $$;
 COMMENT ON FUNCTION shardid.raise_ticket(text, bigint) IS
@@ -1421,7 +1433,8 @@ CREATE TABLE shardid.segment (
     remainder integer NOT NULL CHECK (remainder >= 0 AND remainder < delta),
     update_time timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- A shorter segment could be without a number that leaves the remainder.
-    CHECK (step >= delta AND step <= 1000000000)
+    CHECK (step >= delta AND step <= 1000000000),
+    history text DEFAULT shardid.history()
 );
 COMMENT ON TABLE shardid.segment IS 'tags that hand out segments; made by create_segment(), read through shardid.segments';
 COMMENT ON COLUMN shardid.segment.sequence IS 'where the whole numbers come from; null where it was dropped';
@@ -1430,6 +1443,7 @@ COMMENT ON COLUMN shardid.segment.start IS 'where the first segment begins';
 COMMENT ON COLUMN shardid.segment.delta IS 'what the numbers of a segment differ by';
 COMMENT ON COLUMN shardid.segment.remainder IS 'what they leave when divided by delta';
 COMMENT ON COLUMN shardid.segment.update_time IS 'when the tag was made or altered';
+COMMENT ON COLUMN shardid.segment.history IS 'shardid.history() when the tag was made or raised: where it is another now, the last numbers may be forgotten';
 
 CREATE TRIGGER row_restored BEFORE INSERT ON shardid.segment
     FOR EACH ROW EXECUTE FUNCTION shardid.row_restored();
@@ -1572,6 +1586,37 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE
 RETURN shardid.alter_segment(tag, step);
 COMMENT ON FUNCTION @extschema@.alter_segment(text, bigint) IS
     'have the next segments of a tag span so many whole numbers; waits for nobody who takes them';
+
+CREATE FUNCTION shardid.raise_segment(tag text, above bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.segment;
+BEGIN
+    IF above IS NULL OR above < 0 THEN
+        RAISE EXCEPTION 'no segment of tag "%" can begin above %', coalesce(tag, 'null'), coalesce(above::text, 'null')
+            USING ERRCODE = '22023', HINT = format('Give the highest number that was handed out: SELECT shardid.raise_segment(%L, …);', tag);
+    END IF;
+    SELECT * INTO known FROM shardid.segment s WHERE s.tag = raise_segment.tag FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'segment tag "%" does not exist', coalesce(tag, 'null')
+            USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.segments;';
+    END IF;
+    IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqincrement = 1) THEN
+        RAISE EXCEPTION 'the sequence of segment tag "%" was dropped', tag
+            USING ERRCODE = '55000', DETAIL = 'How far its numbers went is not known any more.',
+                HINT = format('SELECT drop_segment(%L); then, with a start above all of them: SELECT create_segment(%L, %s, …);', tag, tag, known.step);
+    END IF;
+    -- As for a ticket: nobody else takes numbers until this commits, and it is on disk then.
+    EXECUTE format('ALTER SEQUENCE %s NO CYCLE', known.sequence);
+    IF above > coalesce(pg_sequence_last_value(known.sequence), known.start - 1) THEN
+        PERFORM setval(known.sequence, above);
+    END IF;
+    UPDATE shardid.segment s SET history = shardid.history()
+        WHERE s.tag = raise_segment.tag AND s.history IS DISTINCT FROM shardid.history();
+END
+$$;
+COMMENT ON FUNCTION shardid.raise_segment(text, bigint) IS
+    'have all further segments of a tag be above that number; never lowers it';
 
 CREATE FUNCTION shardid.drop_segment(tag text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1964,6 +2009,7 @@ REVOKE EXECUTE ON FUNCTION
     shardid.limit_ticket(text, bigint),
     shardid.restep_ticket(text, integer, integer, bigint),
     shardid.raise_ticket(text, bigint),
+    shardid.raise_segment(text, bigint),
     shardid.create_generator(name, name, integer, text, bigint, boolean),
     shardid.raise_horizon(bigint, text),
     shardid.place_shards(text, text, text, integer, bigint, integer[], text[]),
@@ -1996,6 +2042,7 @@ GRANT EXECUTE ON FUNCTION
     shardid.limit_ticket(text, bigint),
     shardid.restep_ticket(text, integer, integer, bigint),
     shardid.raise_ticket(text, bigint),
+    shardid.raise_segment(text, bigint),
     shardid.create_generator(name, name, integer, text, bigint, boolean),
     shardid.raise_horizon(bigint, text),
     shardid.place_shards(text, text, text, integer, bigint, integer[], text[]),

@@ -15,6 +15,7 @@ mod nowhere;
 mod open_twice;
 mod plain_defaults;
 mod privileges;
+mod restored;
 mod same_database;
 mod small_columns;
 mod tickets;
@@ -87,6 +88,7 @@ pub(crate) async fn verify(estate: &mut Estate<'_>, data: bool) -> Report {
     report.add("foreign-defaults", Ok(foreign_defaults::check(estate)));
     report.add("plain-defaults", plain_defaults::check(estate).await);
     report.add("privileges", Ok(privileges::check(estate)));
+    report.add("restored", restored::check(estate).await);
     if tickets::concerns(estate) {
         report.add("tickets", tickets::check(estate).await);
     }

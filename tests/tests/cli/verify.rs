@@ -27,7 +27,7 @@ fn mend(finding: &str, on: &Database<'_>) {
 fn finds_nothing(cluster: &Cluster) {
     let nodes = cluster.nodes.len();
     let said = cluster.run(&["verify", "--data"]).ok();
-    assert_eq!(said, format!("nothing found: 15 checks on {nodes} nodes\n"));
+    assert_eq!(said, format!("nothing found: 16 checks on {nodes} nodes\n"));
 }
 
 /// Two nodes with four shards, and a table in shards 1 and 3.
@@ -60,7 +60,7 @@ fn a_healthy_cluster_has_nothing_to_find_and_is_not_changed() {
     let before = cluster.rows();
     finds_nothing(&cluster);
     let said = cluster.run(&["verify"]).ok();
-    assert_eq!(said, "nothing found: 13 checks on 2 nodes\n");
+    assert_eq!(said, "nothing found: 14 checks on 2 nodes\n");
     let json = cluster.run(&["verify", "--json"]).ok();
     assert!(json.contains("\"findings\": []"), "{json}");
     assert_eq!(cluster.rows(), before);
@@ -104,6 +104,30 @@ fn two_nodes_that_are_one_database_are_found_and_two_of_one_server_are_fine() {
     let says = "nodes pg1 and pg3 are one database, or one is a copy of the other: ";
     assert!(found.starts_with(says), "{found}");
     assert!(found.ends_with("correct `url` of node pg1 or pg3, then `shardid plan`"), "{found}");
+}
+
+#[test]
+fn numbers_that_a_restored_server_may_have_forgotten_are_found() {
+    let cluster = photos();
+    let node = &cluster.nodes[1];
+    node.psql("SELECT create_ticket('Odd ''name'), next_ticket('Odd ''name'), create_segment('orders', 10)");
+    finds_nothing(&cluster);
+    node.psql("UPDATE shardid.ticket SET history = '7/00000001'");
+    let found = finding(&cluster, &[]);
+    assert!(
+        found.starts_with(
+            "pg2: ticket Odd 'name stands at 1 since the server was restored or promoted"
+        ),
+        "{found}"
+    );
+    assert!(found.contains("`SELECT shardid.raise_ticket('Odd ''name', …);`"), "{found}");
+    node.psql("SELECT shardid.raise_ticket('Odd ''name', 1000)");
+    finds_nothing(&cluster);
+    node.psql("UPDATE shardid.segment SET history = '7/00000001'");
+    let found = finding(&cluster, &[]);
+    assert!(found.starts_with("pg2: segment orders stands at 0 since"), "{found}");
+    node.psql("SELECT shardid.raise_segment('orders', 1000)");
+    finds_nothing(&cluster);
 }
 
 #[test]

@@ -311,6 +311,54 @@ fn a_number_waits_for_the_standby_that_a_commit_would_wait_for() {
     assert!(ids(&mut standby.connect(database.name()), TAKE)[0] > 1001);
 }
 
+/// Its last records were on the way when the primary was lost; nothing told of it.
+#[test]
+fn a_standby_that_takes_over_without_the_last_numbers_can_be_known_and_mended() {
+    let primary = Server::builder().name("primary").start();
+    let database = Database::on(&primary);
+    database.psql("SELECT create_ticket('photos'); SELECT create_segment('orders', 10)");
+    let standby = primary.standby();
+    primary.wait_for(&standby);
+    let forgotten = "SELECT (SELECT count(*) FROM shardid.ticket WHERE history <> shardid.history()) \
+        + (SELECT count(*) FROM shardid.segment WHERE history <> shardid.history())";
+    let mut client = database.connect();
+    assert_eq!(ids(&mut client, forgotten), [0]);
+    assert_eq!(
+        one::<Option<String>>(&mut standby.connect(database.name()), "SELECT shardid.history()"),
+        None
+    );
+    standby.stop();
+    let taken = ids(&mut client, "SELECT next_ticket('photos') FROM generate_series(1, 1000)");
+    run(&mut client, "SELECT next_segment('orders', 1000)");
+    primary.kill9();
+    standby.start();
+    standby.promote();
+    let mut client = standby.connect(database.name());
+    assert!(ids(&mut client, TAKE)[0] <= *taken.last().unwrap(), "the test would prove nothing");
+    assert_eq!(ids(&mut client, forgotten), [2]);
+    run(
+        &mut client,
+        "SELECT shardid.raise_ticket('photos', 5000), shardid.raise_segment('orders', 7000)",
+    );
+    assert_eq!(ids(&mut client, forgotten), [0]);
+    assert_eq!(ids(&mut client, TAKE), [5001]);
+    assert_eq!(ids(&mut client, "SELECT first FROM next_segment('orders')"), [7001]);
+    // Never lower.
+    run(
+        &mut client,
+        "SELECT shardid.raise_ticket('photos', 5), shardid.raise_segment('orders', 7)",
+    );
+    assert_eq!(ids(&mut client, TAKE), [5002]);
+    assert_eq!(ids(&mut client, "SELECT first FROM next_segment('orders')"), [7011]);
+    for (sqlstate, sql) in [
+        ("22023", "SELECT shardid.raise_segment('orders', -1)"),
+        ("22023", "SELECT shardid.raise_segment('orders', NULL)"),
+        ("42704", "SELECT shardid.raise_segment('nothing', 5)"),
+    ] {
+        shardid_tests::expect_error(&mut client, sql, sqlstate);
+    }
+}
+
 #[test]
 fn a_standby_refuses_and_goes_on_above_once_promoted() {
     let primary = Server::builder().name("primary").start();

@@ -87,6 +87,7 @@ fn what_changes_tickets_is_not_for_everybody() {
         "SELECT create_segment('a', 10)",
         "SELECT alter_segment('orders', 20)",
         "SELECT drop_segment('orders')",
+        "SELECT shardid.raise_segment('orders', 5)",
         "UPDATE shardid.ticket SET floor = 5",
         "DELETE FROM shardid.ticket",
         "UPDATE shardid.segment SET step = 5",
