@@ -1,6 +1,6 @@
 -- shardid 0.1.0 to 0.2.0
 --
--- What a sequence's page says is bound to its file, and three numbers of the database
+-- What a sequence's page says is bound to its file, and two numbers of the database
 -- tell how far ids may reach where a generator does not know it. Functions that hand
 -- something out no longer run in parallel workers, which do not know READ ONLY. Nobody
 -- may make anything in schema shardid, and what has a text to be read is there alone.
@@ -1444,14 +1444,13 @@ REVOKE EXECUTE ON FUNCTION
     shardid.place_shards(text, text, text, integer, bigint, integer[], text[]),
     shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
     FROM PUBLIC;
--- Whoever dumps the database reads them, and who restores it sets them.
 GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO PUBLIC;
 -- To the extension's owner, who need not be the one who updates it.
 DO $do$
 DECLARE
     owner name := (SELECT r.rolname FROM pg_extension e JOIN pg_roles r ON r.oid = e.extowner WHERE e.extname = 'shardid');
 BEGIN
-    EXECUTE format($grant$GRANT SELECT, UPDATE ON SEQUENCE shardid.horizon, shardid.largest_drift TO %I WITH GRANT OPTION$grant$, owner);
+    EXECUTE format($grant$GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO %I WITH GRANT OPTION$grant$, owner);
     EXECUTE format($grant$GRANT USAGE ON SCHEMA shardid TO %I WITH GRANT OPTION$grant$, owner);
     EXECUTE format($grant$GRANT SELECT, INSERT, UPDATE, DELETE ON
     shardid.layout, shardid.shard, shardid.id_sequence, shardid.cluster,

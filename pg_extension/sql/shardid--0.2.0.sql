@@ -2015,9 +2015,8 @@ REVOKE EXECUTE ON FUNCTION
     shardid.place_shards(text, text, text, integer, bigint, integer[], text[]),
     shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
     FROM PUBLIC;
--- Whoever dumps the database reads them, and who restores it sets them.
 GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO PUBLIC;
-GRANT SELECT, UPDATE ON SEQUENCE shardid.horizon, shardid.largest_drift TO @extowner@ WITH GRANT OPTION;
+GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO @extowner@ WITH GRANT OPTION;
 GRANT USAGE ON SCHEMA shardid TO @extowner@ WITH GRANT OPTION;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     shardid.layout, shardid.shard, shardid.id_sequence, shardid.cluster,

@@ -75,7 +75,12 @@ fn a_promoted_replica_hands_out_nothing_before_it_is_adopted(engine: Engine) {
     // What the replica never hears of, and as far ahead of the clock as ids may be.
     let old = &mut source.connect();
     for (counter, us) in [("counter", 1), ("counter_128", 128)] {
-        query::<u64>(old, &format!("INSERT INTO shardid.{counter} (id, session) VALUES ((timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 9990000) DIV {us}, 0)"));
+        query::<u64>(
+            old,
+            &format!(
+                "INSERT INTO shardid.{counter} (id, session) VALUES ((timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 9990000) DIV {us}, 0)"
+            ),
+        );
     }
     let last_id = *ids(old, 5, 200).last().expect("some");
     let last_53 = *ids(old, 6, 200).last().expect("some");
