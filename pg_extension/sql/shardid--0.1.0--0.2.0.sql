@@ -1304,6 +1304,9 @@ CREATE TABLE shardid.shard_term (
     term bigint NOT NULL
 );
 COMMENT ON TABLE shardid.shard_term IS 'the program that moves a shard claims it for a term; none with a lower one changes anything';
+CREATE TRIGGER replicated_row BEFORE INSERT OR UPDATE OR DELETE ON shardid.shard_term
+    FOR EACH ROW EXECUTE FUNCTION shardid.replicated_row();
+ALTER TABLE shardid.shard_term ENABLE REPLICA TRIGGER replicated_row;
 
 CREATE FUNCTION shardid.claim_shard(shard integer, term bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

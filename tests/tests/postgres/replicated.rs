@@ -25,6 +25,17 @@ fn wait_for(client: &mut Client, condition: &str) {
     wait_until(Duration::from_secs(60), condition, || one(client, condition));
 }
 
+/// A table that comes to the extension is in such a publication, too.
+#[test]
+fn every_table_of_the_extension_ignores_what_is_replicated_and_may_be_published() {
+    let without = "SELECT c.oid::regclass FROM pg_class c \
+         JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e' \
+         WHERE c.relkind = 'r' AND c.relnamespace = 'shardid'::regnamespace AND (NOT EXISTS (SELECT FROM pg_trigger t \
+                 WHERE t.tgrelid = c.oid AND t.tgname = 'replicated_row' AND t.tgenabled = 'R' AND t.tgtype & 31 = 31) \
+             OR c.relreplident <> 'f' AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary))";
+    assert_eq!(Database::fresh().psql(without), "");
+}
+
 /// A subscriber with the extension failed for ever at rows that it had itself, and held the
 /// publisher's WAL; and a change of the map failed on the publisher.
 #[test]
