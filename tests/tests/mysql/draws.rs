@@ -133,7 +133,7 @@ fn a_layout_with_too_few_slots_is_refused(engine: Engine) {
             // One that somebody has made by hand.
             query::<u64>(
                 client,
-                "INSERT INTO shardid.shard SELECT 0, name, 'open', utc_timestamp(6), epoch_us, tick_us, ticks, shards, slots FROM shardid.layout WHERE name = 'too_few'",
+                "INSERT INTO shardid.shard (shard, layout, state, created_at, epoch_us, tick_us, ticks, shards, slots) SELECT 0, name, 'open', utc_timestamp(6), epoch_us, tick_us, ticks, shards, slots FROM shardid.layout WHERE name = 'too_few'",
             );
             expect_refused(client, "SELECT shardid.next_id(0)", "55000");
         }
@@ -399,7 +399,9 @@ fn an_old_install_goes_on_above_its_ids(engine: Engine) {
         (new_shard(server, "snowflake"), "snowflake"),
         (new_shard(server, "decimal19"), "decimal19"),
     ];
-    run(server, "V14__next_id.sql");
+    for file in ["V13__position.sql", "V18__note_block.sql", "V14__next_id.sql"] {
+        run(server, file);
+    }
     // Ahead of the clock, as after a clock that was set back: the new way must not
     // begin at the clock.
     server.query("INSERT INTO shardid.position VALUES (timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 8000000)");
