@@ -27,6 +27,15 @@ const TICKET: Contender = ("next_ticket", "SELECT shardid.next_ticket('bench')",
 const TICKETS: Contender =
     ("next_tickets(…, 1000)", "SELECT shardid.next_tickets('bench', 1000)", 1000.0);
 const ID: Contender = ("next_id", "SELECT shardid.next_id(1)", 1.0);
+const IDS: Contender = (
+    "next_id, 1,000 rows of a statement",
+    "SELECT max(shardid.next_id(1)) FROM bench.thousand",
+    1000.0,
+);
+const AUTO_INCREMENT: Contender =
+    ("INSERT, AUTO_INCREMENT", "INSERT INTO bench.counted (what) VALUES ('a')", 1.0);
+const ID_TRIGGER: Contender =
+    ("INSERT, id by the trigger", "INSERT INTO bench.with_id (what) VALUES ('a')", 1.0);
 const UUID_SHORT: Contender = ("UUID_SHORT()", "SELECT UUID_SHORT()", 1.0);
 const NEXT_VALUE: Contender = ("NEXT VALUE", "SELECT NEXT VALUE FOR bench.numbers", 1.0);
 
@@ -55,9 +64,25 @@ fn engine(engine: Engine, setting: &Setting, table: &mut Table) {
          CREATE TABLE bench.Tickets64 (id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
                                        stub CHAR(1) NOT NULL DEFAULT '', UNIQUE KEY (stub)) ENGINE = InnoDB;
          CALL shardid.create_flickr_tables('bench_views', 1, 2);
-         CALL shardid.create_ticket('bench', 1, 2); CALL shardid.create_shard(1, 'instagram')",
+         CALL shardid.create_ticket('bench', 1, 2); CALL shardid.create_shard(1, 'instagram');
+         CREATE TABLE bench.counted (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, what VARCHAR(10));
+         CREATE TABLE bench.with_id (id BIGINT NOT NULL DEFAULT 0 PRIMARY KEY, what VARCHAR(10));
+         CREATE TABLE bench.thousand AS
+             WITH RECURSIVE g AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM g WHERE n < 1000) SELECT n FROM g",
     );
-    let mut contenders = vec![REPLACE, OUR_REPLACE, TICKET, TICKETS, ID, UUID_SHORT];
+    let trigger: String = server.value("SELECT shardid.id_trigger('bench', 'with_id', 'id', 1)");
+    server.query(&trigger);
+    let mut contenders = vec![
+        REPLACE,
+        OUR_REPLACE,
+        TICKET,
+        TICKETS,
+        AUTO_INCREMENT,
+        ID_TRIGGER,
+        ID,
+        IDS,
+        UUID_SHORT,
+    ];
     if engine == Engine::MariaDb {
         server.query("CREATE SEQUENCE bench.numbers");
         contenders.push(NEXT_VALUE);
@@ -93,15 +118,10 @@ fn engine(engine: Engine, setting: &Setting, table: &mut Table) {
         of(TICKETS)[0] / of(TICKET)[0],
         Target::AtLeast(200.0),
     );
-    if engine == Engine::MariaDb {
+    for (at, clients) in ["1 client", "8 clients"].into_iter().enumerate() {
         table.ratio(
-            "next_id / NEXT VALUE, 1 client",
-            of(ID)[0] / of(NEXT_VALUE)[0],
-            Target::AtLeast(0.5),
-        );
-        table.ratio(
-            "next_id / NEXT VALUE, 8 clients",
-            of(ID)[1] / of(NEXT_VALUE)[1],
+            format!("INSERT with an id / with AUTO_INCREMENT, {clients}"),
+            of(ID_TRIGGER)[at] / of(AUTO_INCREMENT)[at],
             Target::AtLeast(0.5),
         );
     }
