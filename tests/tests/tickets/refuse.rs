@@ -2,9 +2,11 @@
 
 use crate::on_both_engines;
 use crate::servers::{Engine, Servers};
+use shardid_tests::my;
 
 on_both_engines! {
     settings_that_could_repeat_numbers_are_refused_all_at_once,
+    options_that_ids_cannot_be_right_with_are_refused,
     a_table_that_forgets_in_a_crash_is_refused,
     a_replica_is_refused_while_it_follows,
     a_user_who_may_not_make_functions_is_told_before_anything_is_made,
@@ -32,6 +34,32 @@ fn settings_that_could_repeat_numbers_are_refused_all_at_once(engine: Engine) {
     servers.sql("my1", "SET GLOBAL innodb_flush_log_at_trx_commit = 0");
     let error = servers.run(&["plan", "--accept-power-loss"]).refused();
     assert!(error.contains("is 0: after a crash"), "{error}");
+}
+
+fn options_that_ids_cannot_be_right_with_are_refused(engine: Engine) {
+    let servers = Servers::up(engine, 0, 1);
+    let of = match engine {
+        Engine::Mariadb => my::Engine::MariaDb,
+        Engine::Mysql => my::Engine::MySql,
+    };
+    for (option, said) in [
+        ("--sysdate-is-now", "the server runs with --sysdate-is-now"),
+        ("--innodb-autoinc-lock-mode=0", "innodb_autoinc_lock_mode is 0"),
+    ] {
+        // Only the server's start can set these.
+        let server = my::Server::builder(of).bare().option(option).start();
+        let text = std::fs::read_to_string(servers.path("shardid.toml")).unwrap();
+        let begin = text.find("mysql://").expect("my1 has a URL");
+        let end = begin + text[begin..].find('"').expect("it is quoted");
+        let url = format!("mysql://root@127.0.0.1:{}/mysql", server.port());
+        servers.edit(&text[begin..end], &url);
+        let error = servers.run(&["apply", "--yes"]).refused();
+        assert!(error.contains(said), "{error}");
+        let none: i64 = server.value(
+            "SELECT count(*) FROM information_schema.schemata WHERE schema_name = 'shardid'",
+        );
+        assert_eq!(none, 0, "nothing was made");
+    }
 }
 
 fn a_table_that_forgets_in_a_crash_is_refused(engine: Engine) {
