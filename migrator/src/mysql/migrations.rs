@@ -8,7 +8,7 @@ type Files<const N: usize> = [(&'static str, &'static str); N];
 pub(super) const CATALOG: Files<1> = [("V1__ticket", sql!("catalog/V1__ticket.sql"))];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
-pub(super) const SCHEMA: Files<29> = [
+pub(super) const SCHEMA: Files<30> = [
     ("V1__server", sql!("schema/V1__server.sql")),
     ("V2__ticket", sql!("schema/V2__ticket.sql")),
     ("V3__create_ticket", sql!("schema/V3__create_ticket.sql")),
@@ -38,6 +38,7 @@ pub(super) const SCHEMA: Files<29> = [
     ("V27__segments_of_here", sql!("schema/V27__segments_of_here.sql")),
     ("V28__adopt", sql!("schema/V28__adopt.sql")),
     ("V29__shard_for", sql!("schema/V29__shard_for.sql")),
+    ("V30__lower_counters", sql!("schema/V30__lower_counters.sql")),
 ];
 
 #[cfg(test)]
