@@ -221,9 +221,27 @@ pub enum Refusal {
         /// Its shards.
         shards: ShardSet,
     },
+    /// A node that is to go is needed by moves.
+    #[error("node {node} is not in the cluster file, but {} it", moves_need(.moves))]
+    NeededByMoves {
+        /// The node.
+        node: NodeName,
+        /// The moves.
+        moves: Vec<i64>,
+    },
     /// Nowhere to put a new cluster's shards.
     #[error("no node may hold shards: every weight is 0")]
     NoWeight,
+}
+
+fn moves_need(moves: &[i64]) -> String {
+    match moves {
+        [one] => format!("move {one} needs"),
+        many => {
+            let numbers: Vec<String> = many.iter().map(i64::to_string).collect();
+            format!("moves {} need", numbers.join(", "))
+        }
+    }
 }
 
 impl Refusal {
@@ -295,6 +313,10 @@ impl Refusal {
             Self::HoldsShards { node, .. } => {
                 format!("put [nodes.{node}] back and empty it first: `shardid drain {node}`")
             }
+            Self::NeededByMoves { node, moves } => format!(
+                "put [nodes.{node}] back; `shardid moves` shows what can be done with each: `shardid resume {0}` ends one that stands, `shardid retire {0}` drops an old copy",
+                moves.first().copied().unwrap_or_default()
+            ),
             Self::NoWeight => "give at least one node `weight = 1`".into(),
         }
     }

@@ -42,6 +42,8 @@ pub struct CatalogTruth {
     pub map: ShardMap,
     /// Shards that are being moved, which are nobody else's business.
     pub moving: ShardSet,
+    /// Nodes that moves need, with the numbers of those.
+    pub needed: BTreeMap<NodeName, Vec<i64>>,
 }
 
 /// The cluster that a catalogue is about. Texts, because they are not ours to check.

@@ -21,6 +21,8 @@ type Problem = (String, String);
 #[derive(sqlx::FromRow, PartialEq)]
 struct Facts {
     major: i32,
+    /// Which database this is.
+    identity: String,
     shardid: Option<String>,
     extension_schema: Option<String>,
     encoding: String,
@@ -169,6 +171,12 @@ async fn compare(
     }
     let [from, to] = facts.as_slice() else { return Ok(Vec::new()) };
     let mut failures = Vec::new();
+    if from.identity == to.identity {
+        let failure = Failure::new(format!("nodes {source} and {target} are one database"));
+        return Ok(vec![
+            failure.hint("each node needs a database of its own: look at their `url`"),
+        ]);
+    }
     let dump = schema::dump_version().await?;
     if dump < from.major {
         failures.push(

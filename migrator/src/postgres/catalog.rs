@@ -16,7 +16,7 @@ use crate::refinery::refinery_session;
 const HISTORY: &str = "shardid.catalog_history";
 
 /// All migrations, in order. Released ones never change.
-const MIGRATIONS: [(&str, &str); 9] = [
+const MIGRATIONS: [(&str, &str); 10] = [
     ("V1__catalog", sql!("catalog/V1__catalog.sql")),
     ("V2__node", sql!("catalog/V2__node.sql")),
     ("V3__map", sql!("catalog/V3__map.sql")),
@@ -26,6 +26,7 @@ const MIGRATIONS: [(&str, &str); 9] = [
     ("V7__move_log", sql!("catalog/V7__move_log.sql")),
     ("V8__ticket", sql!("catalog/V8__ticket.sql")),
     ("V9__move_term", sql!("catalog/V9__move_term.sql")),
+    ("V10__nodes_go", sql!("catalog/V10__nodes_go.sql")),
 ];
 
 /// The migrations that this program has.

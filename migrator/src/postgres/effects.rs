@@ -57,7 +57,14 @@ impl Hand {
 
     /// Forgets a node.
     pub(crate) async fn remove_node(&mut self, node: &NodeName) -> Result<(), Failure> {
-        self.run(sqlx::query(sql!("apply/remove_node.sql")).bind(node.as_str())).await
+        let query = sqlx::query_scalar(sql!("apply/remove_node.sql")).bind(node.as_str());
+        let removed: Result<Option<String>, _> = query.fetch_optional(&mut self.connection).await;
+        match removed.map_err(|error| failure(&self.node, &error))? {
+            Some(_) => Ok(()),
+            // Since the plan was made.
+            None => Err(Failure::new(format!("a move has begun to need node {node}"))
+                .hint("`shardid moves` shows it; `shardid plan` again")),
+        }
     }
 
     /// Writes cluster, map and history, and tells those who listen: all or nothing.

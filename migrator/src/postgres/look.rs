@@ -283,5 +283,11 @@ async fn look_at_catalog(
         .await
         .map_err(said)?;
     truth.moving = shard_set(moving).map_err(odd)?;
+    let needed: Vec<(String, Vec<i64>)> =
+        sqlx::query_as(sql!("look/needed.sql")).fetch_all(&mut *connection).await.map_err(said)?;
+    for (name, moves) in needed {
+        let name = NodeName::new(&name).map_err(|error| odd(format!("node {name:?}: {error}")))?;
+        truth.needed.insert(name, moves);
+    }
     Ok(truth)
 }

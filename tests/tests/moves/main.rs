@@ -6,6 +6,7 @@ mod compare;
 mod cut;
 mod matrix;
 mod network;
+mod nodes;
 mod preflight;
 mod progress;
 mod rebalance;

@@ -134,6 +134,11 @@ fn nodes(
         }
         found.extend(extension(name, seen, program));
     }
+    for (node, moves) in &truth.catalog.needed {
+        if truth.catalog.nodes.contains_key(node) && !names.contains(&node) {
+            found.push(Refusal::NeededByMoves { node: node.clone(), moves: moves.clone() });
+        }
+    }
     for (node, shards) in truth.catalog.map.nodes() {
         if !names.contains(&node) {
             found.push(Refusal::HoldsShards { node: node.clone(), shards: shards.clone() });

@@ -220,6 +220,12 @@ fn a_node_that_holds_shards_cannot_go_and_an_empty_one_can() {
     );
     let mut spare = living(&declared(8, &[("pg1", 1), ("pg2", 0)]));
     spare.nodes.remove(&node("pg2"));
+    let mut needed = spare.clone();
+    needed.catalog.needed.insert(node("pg2"), vec![3, 5]);
+    let words = "node pg2 is not in the cluster file, but moves 3, 5 need it";
+    assert_eq!(refused(&one, &needed), words);
+    // One that is gone already is none of the plan's.
+    spare.catalog.needed.insert(node("pg9"), vec![1]);
     let plan = take_all(&one, &mut spare);
     assert_eq!(plan.steps, [Step::RemoveNode { node: node("pg2") }]);
 }
