@@ -13,7 +13,7 @@ use crate::cli::{self, By, Drain, ManyMoves, MoveOptions, Moves, Rebalance, Stan
 use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::moving::{self, Journal, Options, Road, Server, check_all, drive};
+use crate::moving::{self, Journal, Options, Pace, Road, Server, check_all, drive};
 use crate::postgres::{ids, sql};
 use crate::talk;
 use crate::view::moves as view;
@@ -123,13 +123,14 @@ async fn make(
         return Ok(());
     }
     let text = view::plan(&planned);
+    let pace = Pace { parallel: how.parallel.into(), way_back: !how.no_rollback };
     if how.dry_run {
         print(&text)?;
-        check_all(file, &planned, true, !how.no_rollback).await?;
+        check_all(file, &planned, true, pace).await?;
         return Ok(());
     }
     talk::line(text.trim_end());
-    let schemas = check_all(file, &planned, false, !how.no_rollback).await?;
+    let schemas = check_all(file, &planned, false, pace).await?;
     if !how.yes
         && !talk::ask_or(
             format_args!("Make {}?", crate::view::counted(planned.len() as u64, "move")),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use shardid_cluster::{MoveKind, NodeName, PlannedMove, Shard};
 
+use super::capacity::{self, Pace};
 use super::fence::Home;
 use super::journal::{Journal, Move};
 use super::preflight;
@@ -29,9 +30,6 @@ struct Facts {
     collation: String,
 }
 
-/// What a move between two nodes needs: slots on each.
-const SLOTS: i32 = 2;
-
 /// Checks all planned moves at once and says everything that is in the way.
 /// Returns the schema of each shard.
 ///
@@ -41,7 +39,7 @@ pub(crate) async fn check_all(
     file: &ClusterFile,
     moves: &[PlannedMove],
     dry_run: bool,
-    way_back: bool,
+    pace: Pace,
 ) -> Result<BTreeMap<Shard, String>, Failure> {
     let journal = Journal::look(file).await?.list(i64::MAX).await?;
     let mut servers: BTreeMap<NodeName, Server> = BTreeMap::new();
@@ -67,7 +65,7 @@ pub(crate) async fn check_all(
             failures.extend(compare(&mut servers, &planned.source, &planned.target).await?);
             if !dry_run {
                 failures.extend(reach(&mut servers, &planned.target, &planned.source).await?);
-                if way_back {
+                if pace.way_back {
                     failures.extend(reach(&mut servers, &planned.source, &planned.target).await?);
                 }
             }
@@ -90,6 +88,7 @@ pub(crate) async fn check_all(
         failures.extend(said(&planned.target, problems));
         schemas.insert(planned.shard, home.schema);
     }
+    failures.extend(capacity::missing(&mut servers, moves, pace).await?);
     failures.extend(preflight::room(&mut servers, moves).await?);
     if dry_run {
         talk::line(
@@ -117,6 +116,10 @@ pub(super) async fn check_again(road: &mut Road<'_>) -> Result<(), Failure> {
     if road.record.kind == MoveKind::Copy {
         failures.extend(said(&road.source.node.clone(), server_problems(&mut road.source).await?));
         failures.extend(said(&road.target.node.clone(), server_problems(&mut road.target).await?));
+        let way_back = road.record.way_back;
+        let missing =
+            capacity::missing_for_one(&mut road.source, &mut road.target, way_back).await?;
+        failures.extend(missing);
         let needs = needs(&mut road.source, road.record.shard, &road.record.schema).await?;
         let mut problems = target_problems(&mut road.target, needs).await?;
         problems.extend(room(&mut road.target, &road.record.schema).await?);
@@ -155,7 +158,7 @@ fn said(node: &NodeName, problems: Vec<Problem>) -> Vec<Failure> {
 }
 
 async fn server_problems(server: &mut Server) -> Result<Vec<Problem>, Failure> {
-    server.rows(sqlx::query_as(sql!("move/check/server.sql")).bind(SLOTS)).await
+    server.rows(sqlx::query_as(sql!("move/check/server.sql"))).await
 }
 
 async fn compare(

@@ -7,6 +7,7 @@
 //! what is looked at before anything is made ([`checks`]), what holds a move back
 //! ([`throttle`]), and the loop ([`drive`]).
 
+mod capacity;
 mod carry;
 mod checks;
 mod clean;
@@ -28,6 +29,7 @@ mod stream;
 mod throttle;
 mod watch;
 
+pub(crate) use capacity::Pace;
 pub(crate) use checks::check_all;
 pub(crate) use clean::retire;
 pub(crate) use drive::drive;

@@ -118,3 +118,32 @@ fn a_target_without_room_refuses_where_it_can_tell() {
     free(size);
     estate.run(&["move", "0-1", "--to", "pg2", "--yes"]).ok();
 }
+
+#[test]
+fn many_moves_are_refused_before_the_first_where_workers_would_run_out() {
+    // PostgreSQL's own defaults.
+    let estate = Estate::start_with(2, 12, |_, builder| {
+        builder
+            .conf("max_logical_replication_workers = 4")
+            .conf("max_worker_processes = 8")
+            .conf("max_replication_slots = 10")
+            .conf("max_wal_senders = 10")
+    });
+    let drain = ["drain", "pg1", "--parallel", "6", "--yes"];
+    let said = estate.run(&drain).refused();
+    for problem in [
+        "node pg1: max_logical_replication_workers is 4, of which 0 are taken, and this needs 6",
+        "node pg1: max_replication_slots is 10, of which 0 are taken, and this needs 12",
+        "node pg2: max_logical_replication_workers is 4, of which 0 are taken, and this needs 7",
+        "ALTER SYSTEM SET max_logical_replication_workers = 7;",
+    ] {
+        assert!(said.contains(problem), "{problem}\n{said}");
+    }
+    assert_eq!(estate.psql("pg1", "SELECT count(*) FROM shardid.move"), "0");
+    // As many as fit, and the others after those are retired.
+    estate.run(&["move", "0-2", "--to", "pg2", "--parallel", "3", "--yes"]).ok();
+    let said = estate.run(&["move", "3-4", "--to", "pg2", "--yes"]).refused();
+    assert!(said.contains("workers is 4, of which 3 are taken, and this needs 2"), "{said}");
+    estate.run(&["retire", "--all", "--yes"]).ok();
+    estate.run(&["move", "3-4", "--to", "pg2", "--yes"]).ok();
+}

@@ -24,9 +24,9 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
         1 => builder,
         _ => builder
             .conf("wal_level = replica")
-            .conf("max_replication_slots = 1")
+            .conf("max_replication_slots = 0")
             .conf("max_logical_replication_workers = 1")
-            .conf("max_wal_senders = 1"),
+            .conf("max_wal_senders = 0"),
     });
     let schema = schema(0);
     estate.psql(
@@ -63,9 +63,9 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
     let said = run.refused();
     for problem in [
         "node pg2: wal_level is replica, and a move needs logical",
-        "node pg2: 0 of 1 replication slots are taken, and a move needs 2",
-        "node pg2: max_wal_senders is 1",
-        "node pg2: max_logical_replication_workers is 1",
+        "node pg2: max_replication_slots is 0, of which 0 are taken, and this needs 1",
+        "node pg2: max_wal_senders is 0",
+        "node pg2: max_logical_replication_workers is 1, of which 0 are taken, and this needs 2",
         "node pg2: role only_here is missing",
         "node pg2: extension citext is missing",
         "node pg2: layout own is missing",
