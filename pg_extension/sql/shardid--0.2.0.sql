@@ -1975,6 +1975,8 @@ BEGIN
         WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
             AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
             AND d.classid <> 'pg_cast'::regclass
+            -- The row type of a table and the array of a type go with those: from 18 on they are members too.
+            AND NOT EXISTS (SELECT FROM pg_depend i WHERE i.classid = d.classid AND i.objid = d.objid AND i.deptype = 'i')
             AND 10 NOT IN (SELECT n.nspowner FROM pg_namespace n WHERE d.classid = 'pg_namespace'::regclass AND n.oid = d.objid
                 UNION ALL SELECT c.relowner FROM pg_class c WHERE d.classid = 'pg_class'::regclass AND c.oid = d.objid
                 UNION ALL SELECT p.proowner FROM pg_proc p WHERE d.classid = 'pg_proc'::regclass AND p.oid = d.objid
