@@ -1294,6 +1294,61 @@ $$;
 COMMENT ON FUNCTION shardid.raise_ticket(text, bigint) IS
     'have all further numbers of a ticket be above that one; never lowers it';
 
+CREATE OR REPLACE FUNCTION shardid.take_gapless(name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.ticket;
+    last bigint;
+    following numeric;
+BEGIN
+    SELECT * INTO known FROM shardid.ticket t WHERE t.name = take_gapless.name FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'ticket "%" does not exist', name
+            USING ERRCODE = '42704', HINT = format('SELECT create_ticket(%L);', name);
+    END IF;
+    last := greatest(known.last_gapless, known.floor);
+    IF known.last_gapless IS NULL THEN
+        -- This runs with its owner's rights: whoever may write the row must not
+        -- reach any sequence with them.
+        IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence
+            AND c.relnamespace IS DISTINCT FROM to_regnamespace('shardid_tickets'))
+        THEN
+            RAISE EXCEPTION 'the sequence of ticket "%" is in another schema', name
+                USING ERRCODE = '55000', DETAIL = format('It is %s.', known.sequence),
+                    HINT = format('ALTER SEQUENCE %s SET SCHEMA shardid_tickets;', known.sequence);
+        END IF;
+        PERFORM shardid.hold_ticket(known);
+        -- By its number, not by its name: that may be another's by now, such as a view's that
+        -- would run its owner's functions with our rights.
+        last := pg_sequence_last_value(known.sequence);
+        IF last IS NULL OR last > known.floor THEN
+            RAISE EXCEPTION 'ticket "%" has handed out numbers that may leave gaps', name
+                USING ERRCODE = '55000',
+                    DETAIL = coalesce('next_ticket() or nextval() has given numbers up to ' || last || '.',
+                        'Its sequence was restarted by hand.'),
+                    HINT = 'SELECT create_ticket(''another name''); and take all its numbers by next_ticket_gapless().';
+        END IF;
+        last := greatest(last, known.floor);
+        -- From now on nextval() finds the sequence at its end.
+        EXECUTE format('ALTER SEQUENCE %s NO MAXVALUE', known.sequence);
+        PERFORM setval(known.sequence, (SELECT s.seqmax FROM pg_sequence s WHERE s.seqrelid = known.sequence));
+    END IF;
+    following := shardid.ticket_at_or_below(known.server, known.servers, last)::numeric + known.servers;
+    IF following >= known.ceiling THEN
+        RAISE EXCEPTION 'ticket "%" ends before % on this server', name, known.ceiling
+            USING ERRCODE = '55000',
+                DETAIL = format('It stands at %s. Its servers are being changed, or this one was taken away.', last),
+                HINT = 'Take a number from another server, and look: shardid tickets status';
+    END IF;
+    IF following > 9223372036854775807 THEN
+        RAISE EXCEPTION 'ticket "%" has not enough numbers left', name
+            USING ERRCODE = '22003', DETAIL = format('It stands at %s.', last), HINT = 'Make another ticket.';
+    END IF;
+    UPDATE shardid.ticket t SET last_gapless = following WHERE t.name = take_gapless.name;
+    RETURN following;
+END
+$$;
+
 -- Which program may move a shard. Whoever begins to work on a move claims its shard on both
 -- nodes for a term, higher than all before. What a program does here asks in the same
 -- transaction whether the shard is still claimed for its term, so that nothing which was

@@ -1302,12 +1302,17 @@ BEGIN
                     HINT = format('ALTER SEQUENCE %s SET SCHEMA shardid_tickets;', known.sequence);
         END IF;
         PERFORM shardid.hold_ticket(known);
-        last := shardid.ticket_last(known);
-        IF last > known.floor THEN
+        -- By its number, not by its name: that may be another's by now, such as a view's that
+        -- would run its owner's functions with our rights.
+        last := pg_sequence_last_value(known.sequence);
+        IF last IS NULL OR last > known.floor THEN
             RAISE EXCEPTION 'ticket "%" has handed out numbers that may leave gaps', name
-                USING ERRCODE = '55000', DETAIL = format('next_ticket() or nextval() has given numbers up to %s.', last),
+                USING ERRCODE = '55000',
+                    DETAIL = coalesce('next_ticket() or nextval() has given numbers up to ' || last || '.',
+                        'Its sequence was restarted by hand.'),
                     HINT = 'SELECT create_ticket(''another name''); and take all its numbers by next_ticket_gapless().';
         END IF;
+        last := greatest(last, known.floor);
         -- From now on nextval() finds the sequence at its end.
         EXECUTE format('ALTER SEQUENCE %s NO MAXVALUE', known.sequence);
         PERFORM setval(known.sequence, (SELECT s.seqmax FROM pg_sequence s WHERE s.seqrelid = known.sequence));
