@@ -18,6 +18,8 @@ pub(crate) struct Server {
     pub(crate) connection: PgConnection,
     /// As which program it changes anything; none where it works on no move.
     term: Option<Term>,
+    /// What is said before a change in its transaction, for that.
+    check: Option<String>,
 }
 
 /// A program's hold on a shard: each that begins to work on a move draws a term of its
@@ -44,7 +46,7 @@ impl Server {
     pub(crate) async fn connect(file: &ClusterFile, node: &NodeName) -> Result<Self, Failure> {
         let address = file.address(node)?.clone();
         let connection = connect(node, &address, "move").await?;
-        let mut server = Self { node: node.clone(), address, connection, term: None };
+        let mut server = Self { node: node.clone(), address, connection, term: None, check: None };
         server.run(sqlx::query(sql!("move/session.sql"))).await?;
         Ok(server)
     }
@@ -66,6 +68,9 @@ impl Server {
     async fn work_as(&mut self, term: Term) -> Result<(), Failure> {
         let name = sqlx::query(sql!("move/term/name.sql"));
         self.run(name.bind(term.shard.as_sql()).bind(term.number)).await?;
+        let check = sqlx::query_scalar(sql!("move/term/check.sql"));
+        let check = check.bind(term.shard.as_sql()).bind(term.number);
+        self.check = self.column(check).await?.pop();
         self.term = Some(term);
         Ok(())
     }
@@ -102,16 +107,9 @@ impl Server {
         Ok(known)
     }
 
-    /// What is said before a change in its transaction: nothing where no move is worked on.
-    fn check(&self) -> Option<String> {
-        let Term { shard, number } = self.term?;
-        Some(format!("SELECT shardid.check_term({shard}, {number})"))
-    }
-
     /// Statements, after the check of the term.
     fn checked(&self, statements: &[String]) -> String {
-        let check = self.check();
-        let all: Vec<&str> = check.iter().chain(statements).map(String::as_str).collect();
+        let all: Vec<&str> = self.check.iter().chain(statements).map(String::as_str).collect();
         all.join(";\n")
     }
 
@@ -173,7 +171,7 @@ impl Server {
         &mut self,
         query: Query<'_, Postgres, PgArguments>,
     ) -> Result<(), Failure> {
-        let check = self.check();
+        let check = self.check.clone();
         let node = self.node.clone();
         let said = |error: sqlx::Error| failure(&node, &error);
         let mut transaction = self.connection.begin().await.map_err(said)?;
@@ -284,7 +282,7 @@ impl Server {
     ) -> Result<Batch, Failure> {
         let node = self.node.clone();
         let said = |error: sqlx::Error| failure(&node, &error);
-        let check = self.check();
+        let check = self.check.clone();
         let mut transaction = self.connection.begin().await.map_err(said)?;
         for statement in bounds.into_iter().chain(check).chain(statements) {
             let done =

@@ -1,3 +1,3 @@
--- Refuses to go on where a shard ($1) is claimed for another term than $2. The claim
--- stays until the transaction ends.
-SELECT shardid.check_term($1, $2)
+-- A statement that refuses to go on where a shard ($1) is claimed for another term than $2.
+-- It is said before a change, in the same transaction; the claim stays until that ends.
+SELECT format('SELECT shardid.check_term(%s, %s)', $1::integer, $2::bigint) AS statement
