@@ -65,6 +65,10 @@ fn a_program_that_was_overtaken_changes_neither_journal_nor_node() {
     let words = format!("somebody else has begun to work on move {id}");
     assert!(overtaken.stderr.contains(&words), "{}", overtaken.stderr);
     assert_eq!(estate.state(&id), "following");
+    // Nor was it anything else for a moment.
+    let log =
+        format!("SELECT count(*) FROM shardid.move_log WHERE move = {id} AND state = 'fenced'");
+    assert_eq!(estate.psql("pg1", &log), "0");
 
     // On a node: it claims a term far above, as after a catalogue that was restored.
     let held = estate.run_held("fenced/before-AwaitDrained", &["resume", &id]);
