@@ -70,6 +70,16 @@ fn a_program_that_was_overtaken_changes_neither_journal_nor_node() {
         format!("SELECT count(*) FROM shardid.move_log WHERE move = {id} AND state = 'fenced'");
     assert_eq!(estate.psql("pg1", &log), "0");
 
+    // In what it notes before it makes something.
+    let held = estate.run_held("fenced/before-RaiseFence", &["resume", &id]);
+    estate.psql("pg1", &format!("UPDATE shardid.move SET term = term + 1 WHERE move = {id}"));
+    let overtaken = held.let_go();
+    assert_eq!(overtaken.code, 3, "{}", overtaken.stderr);
+    assert!(overtaken.stderr.contains("somebody else has begun"), "{}", overtaken.stderr);
+    let noted =
+        format!("SELECT count(*) FROM shardid.leftover WHERE move = {id} AND kind = 'fence'");
+    assert_eq!(estate.psql("pg1", &noted), "0");
+
     // On a node: it claims a term far above, as after a catalogue that was restored.
     let held = estate.run_held("fenced/before-AwaitDrained", &["resume", &id]);
     let known = estate.psql("pg1", &format!("SELECT shardid.claim_shard({shard}, 1000000)"));
