@@ -269,6 +269,73 @@ END
 $$;
 COMMENT ON FUNCTION shardid.check_schema(name) IS 'refuses schemas of the system, temporary ones and our own';
 
+-- What has a name may have another one in the next moment, and its name may be that of a view
+-- that runs its owner's functions. So a sequence is locked and read by its number; a command
+-- needs its name, and is looked at afterwards.
+
+CREATE FUNCTION shardid.read_sequence(sequence oid) RETURNS TABLE (last_value bigint, is_called boolean)
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'read_sequence_wrapper';
+COMMENT ON FUNCTION shardid.read_sequence(oid) IS
+    'where a sequence stands: what a query by its name says of it, but never runs anything';
+
+CREATE FUNCTION shardid.last_number(sequence oid) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'last_number_wrapper';
+COMMENT ON FUNCTION shardid.last_number(oid) IS
+    'the last number of a sequence; null where it has given none, or its caller may not see it, or it is no sequence or is being dropped';
+
+CREATE FUNCTION shardid.hold_sequence(sequence oid) RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hold_sequence_wrapper';
+COMMENT ON FUNCTION shardid.hold_sequence(oid) IS
+    'waits until no transaction uses a sequence of the caller''s, and keeps others from it until this one ends';
+
+CREATE FUNCTION shardid.check_name(sequence regclass, path text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF to_regclass(path) IS DISTINCT FROM sequence THEN
+        RAISE EXCEPTION 'relation % was renamed or replaced meanwhile', path
+            USING ERRCODE = '40001', HINT = 'Try again.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.check_name(regclass, text) IS
+    'refuses to go on with a sequence that has lost its name while it was waited for';
+
+CREATE FUNCTION shardid.alter_sequence(sequence regclass, change text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    version tid;
+BEGIN
+    PERFORM shardid.hold_sequence(sequence::oid);
+    SELECT s.ctid INTO version FROM pg_sequence s WHERE s.seqrelid = sequence;
+    EXECUTE format('ALTER SEQUENCE %s %s', sequence, change);
+    -- Every change writes its row anew, and nobody else can meanwhile.
+    IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = sequence AND s.ctid <> version) THEN
+        RAISE EXCEPTION 'sequence % was renamed or replaced meanwhile', sequence
+            USING ERRCODE = '40001', HINT = 'Try again.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.alter_sequence(regclass, text) IS
+    'ALTER SEQUENCE of that one, whatever has its name by then';
+
+CREATE FUNCTION shardid.drop_sequence(sequence regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    path text;
+BEGIN
+    PERFORM shardid.hold_sequence(sequence::oid);
+    -- As it is called behind the lock; afterwards it has no name.
+    path := sequence;
+    EXECUTE format('DROP SEQUENCE %s', path);
+    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = sequence) THEN
+        RAISE EXCEPTION 'sequence % was renamed or replaced meanwhile', path
+            USING ERRCODE = '40001', HINT = 'Try again.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.drop_sequence(regclass) IS
+    'DROP SEQUENCE of that one, whatever has its name by then';
+
 CREATE FUNCTION shardid.check_owner(relation regclass, listed regclass) RETURNS void
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -285,6 +352,25 @@ $$;
 COMMENT ON FUNCTION shardid.check_owner(regclass, regclass) IS
     'refuses to take up a sequence that somebody else has put in its place';
 
+CREATE FUNCTION shardid.check_home(schema regnamespace, listed regclass) RETURNS void
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    owner oid := (SELECT n.nspowner FROM pg_namespace n WHERE n.oid = schema);
+BEGIN
+    -- Whoever owns it may drop or rename what is in it.
+    IF owner <> (SELECT r.oid FROM pg_roles r WHERE r.rolname = current_user)
+        AND NOT has_table_privilege(owner, listed::oid, 'INSERT')
+    THEN
+        RAISE EXCEPTION 'schema % belongs to role "%"', schema, pg_get_userbyid(owner)
+            USING ERRCODE = '42501',
+                DETAIL = format('It is used only if it belongs to its caller, or to a role that may write to %s.', listed),
+                HINT = format('If what is in it can be trusted: ALTER SCHEMA %s OWNER TO CURRENT_USER; else rename it.', schema);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.check_home(regnamespace, regclass) IS
+    'refuses to put a sequence into a schema that somebody else has put in its place';
+
 CREATE FUNCTION shardid.create_generator(
     schema name, name name, shard integer, layout text, floor bigint, replaces boolean
 ) RETURNS regclass
@@ -293,22 +379,28 @@ DECLARE
     rule shardid.layout := shardid.layout_of(shard, layout);
     first bigint := shardid.first_id(shard::bigint, layout, floor);
     path text := format('%I.%I', schema, name);
+    generator regclass := to_regclass(path);
     present pg_sequence;
     called boolean;
     last bigint;
     furthest bigint;
 BEGIN
-    IF to_regclass(path) IS NULL THEN
+    IF generator IS NULL THEN
         EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE 1 NO CYCLE',
             path, rule.shards * rule.slots, shard * rule.slots,
             -- In this order: the last shard's last id may be the largest bigint there is.
             ((rule.ticks - 1) * rule.shards + shard) * rule.slots + (rule.slots - 1), first);
         -- Of one that replaces another, next_id() takes it that ids were given out above
         -- it, and begins beyond the horizon.
-        PERFORM shardid.begin_generator(path::regclass, first, replaces);
+        generator := path::regclass;
+        PERFORM shardid.begin_generator(generator, first, replaces);
     ELSE
-        PERFORM shardid.check_owner(to_regclass(path), 'shardid.shard'::regclass);
-        SELECT * INTO present FROM pg_sequence s WHERE s.seqrelid = to_regclass(path);
+        PERFORM shardid.check_owner(generator, 'shardid.shard'::regclass);
+        -- Once more behind the lock: whoever had it before may have given it away.
+        PERFORM shardid.hold_sequence(generator::oid);
+        PERFORM shardid.check_name(generator, path);
+        PERFORM shardid.check_owner(generator, 'shardid.shard'::regclass);
+        SELECT * INTO present FROM pg_sequence s WHERE s.seqrelid = generator;
         IF present.seqincrement IS DISTINCT FROM rule.shards * rule.slots OR present.seqmin <> shard * rule.slots THEN
             RAISE EXCEPTION 'relation % exists already and is not an id sequence of shard % with layout "%"', path, shard, layout
                 USING ERRCODE = '42P07', HINT = 'Choose another schema or name, or rename what is there: ALTER … RENAME TO …;';
@@ -316,7 +408,7 @@ BEGIN
         -- Its generator from before, left by an extension that was dropped, or restored: it
         -- knows where it stands, and next_id() goes on above that. Unless it came from a
         -- dump without data: then its ids may go as far as the drift allows.
-        EXECUTE format('SELECT is_called, last_value FROM %s', path) INTO called, last;
+        SELECT s.is_called, s.last_value INTO called, last FROM shardid.read_sequence(generator::oid) s;
         -- One that stands beyond any clock would poison the shard, and every other with it.
         IF current_setting('shardid.max_jump') <> '-1' THEN
             furthest := shardid.id_at(clock_timestamp() + greatest(current_setting('shardid.max_jump')::interval,
@@ -333,18 +425,18 @@ BEGIN
                 shardid.id_at(clock_timestamp() + current_setting('shardid.max_drift')::interval, layout)));
         END IF;
         IF floor IS NOT NULL OR NOT called THEN
-            PERFORM setval(path, greatest(first, last));
+            PERFORM setval(generator, greatest(first, last));
         END IF;
         -- If it is restarted before it has given an id, nothing else knows of those.
         PERFORM shardid.raise_horizon(greatest(last, CASE WHEN called THEN
-            shardid.last_id_at_most(path::regclass, shard::bigint, layout) END), layout);
+            shardid.last_id_at_most(generator, shard::bigint, layout) END), layout);
     END IF;
     IF shardid.layout_end(rule.epoch, rule.tick, rule.ticks) < clock_timestamp() + interval '1 year' THEN
         RAISE WARNING 'layout "%" ends in less than a year, at %', layout,
             shardid.layout_end(rule.epoch, rule.tick, rule.ticks)
             USING HINT = 'SELECT name, ends_at FROM shardid.layouts; lists layouts that last longer.';
     END IF;
-    RETURN path::regclass;
+    RETURN generator;
 END
 $$;
 COMMENT ON FUNCTION shardid.create_generator(name, name, integer, text, bigint, boolean) IS
@@ -458,7 +550,7 @@ BEGIN
         format('id generator of shard %s (layout %s): use next_id(%s)', shard, layout, shard));
     -- It names the sequence, so that it depends on it, here and in what a dump is restored to.
     EXECUTE format('CREATE OR REPLACE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL RESTRICTED RETURN shardid.next_id(%s, %L::regclass)',
-        path, shard, generator);
+        path, shard, generator::oid);
     EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', path, format('a new id on shard %s', shard));
     INSERT INTO shardid.shard AS s (shard, layout, sequence) VALUES (shard, layout, generator)
         ON CONFLICT ON CONSTRAINT shard_pkey DO UPDATE
@@ -545,7 +637,7 @@ BEGIN
     IF shardid.is_generator(known.sequence::regclass, shard, known.layout) THEN
         last := shardid.last_id_at_most(known.sequence::regclass, shard::bigint, known.layout);
         PERFORM shardid.wait_for_clock(last, known.layout);
-        EXECUTE format('DROP SEQUENCE %s', known.sequence);
+        PERFORM shardid.drop_sequence(known.sequence::regclass);
     ELSIF known.state <> 'moved' THEN
         -- It went with its schema, or is not ours: ids may have reached up to the horizon.
         last := shardid.last_id_at_most(NULL::regclass, shard::bigint, known.layout);
@@ -760,6 +852,7 @@ CREATE FUNCTION shardid.make_ticket(name text, server integer, servers integer, 
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     path text := 'shardid_tickets.' || quote_ident(name);
+    numbers regclass;
     made shardid.ticket;
     last bigint := floor;
 BEGIN
@@ -782,24 +875,30 @@ BEGIN
         GRANT USAGE ON SCHEMA shardid_tickets TO PUBLIC;
         COMMENT ON SCHEMA shardid_tickets IS 'sequences of tickets, made by create_ticket()';
     END IF;
-    IF to_regclass(path) IS NULL THEN
+    PERFORM shardid.check_home('shardid_tickets'::regnamespace, 'shardid.ticket'::regclass);
+    numbers := to_regclass(path);
+    IF numbers IS NULL THEN
         EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT %s MINVALUE -1000 START %s', path, servers, server);
+        numbers := path::regclass;
     ELSE
         -- Left by an extension that was dropped: go on above its numbers.
-        PERFORM shardid.check_owner(to_regclass(path), 'shardid.ticket'::regclass);
-        IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = to_regclass(path)
+        PERFORM shardid.check_owner(numbers, 'shardid.ticket'::regclass);
+        PERFORM shardid.hold_sequence(numbers::oid);
+        PERFORM shardid.check_name(numbers, path);
+        PERFORM shardid.check_owner(numbers, 'shardid.ticket'::regclass);
+        IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = numbers
             AND s.seqincrement = servers AND mod(s.seqstart - server, servers) = 0)
         THEN
             RAISE EXCEPTION 'relation % exists already and is not a ticket of server % of %', path, server, servers
                 USING ERRCODE = '42P07', HINT = format('Rename it, or drop it if its numbers may come again: DROP SEQUENCE %s;', path);
         END IF;
-        EXECUTE format('ALTER SEQUENCE %s NO CYCLE', path);
-        EXECUTE format('SELECT greatest(CASE WHEN is_called THEN last_value ELSE last_value - 1 END, %s) FROM %s', floor, path) INTO last;
+        SELECT greatest(CASE WHEN s.is_called THEN s.last_value ELSE s.last_value - 1 END, floor) INTO last
+            FROM shardid.read_sequence(numbers::oid) s;
     END IF;
     EXECUTE format('COMMENT ON SEQUENCE %s IS %L', path,
         format('numbers of ticket %s: use next_ticket(%L)', name, name));
     INSERT INTO shardid.ticket AS t (name, sequence, server, servers, floor)
-        VALUES (name, path::regclass, server, servers, floor) RETURNING * INTO made;
+        VALUES (name, numbers, server, servers, floor) RETURNING * INTO made;
     PERFORM shardid.set_ticket(made, last);
     RETURN made.sequence;
 END
@@ -832,7 +931,7 @@ BEGIN
                 HINT = 'ALTER TABLE … ALTER COLUMN … DROP DEFAULT; first.';
     END IF;
     IF EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqmin = -1000) THEN
-        EXECUTE format('DROP SEQUENCE %s', known.sequence);
+        PERFORM shardid.drop_sequence(known.sequence::regclass);
     END IF;
     DELETE FROM shardid.ticket t WHERE t.name = drop_ticket.name;
 END
@@ -887,6 +986,7 @@ CREATE FUNCTION shardid.create_segment(
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     path text := 'shardid_segments.' || quote_ident(tag);
+    numbers regclass;
     known shardid.segment;
 BEGIN
     IF tag IS NULL OR tag = '' OR step IS NULL OR start IS NULL OR delta IS NULL OR remainder IS NULL THEN
@@ -924,18 +1024,24 @@ BEGIN
         GRANT USAGE ON SCHEMA shardid_segments TO PUBLIC;
         COMMENT ON SCHEMA shardid_segments IS 'sequences of segment tags, made by create_segment()';
     END IF;
-    IF to_regclass(path) IS NULL THEN
+    PERFORM shardid.check_home('shardid_segments'::regnamespace, 'shardid.segment'::regclass);
+    numbers := to_regclass(path);
+    IF numbers IS NULL THEN
         EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT 1 MINVALUE %s START %s', path, start, start);
+        numbers := path::regclass;
         EXECUTE format('COMMENT ON SEQUENCE %s IS %L', path, format('segments of tag %s: use next_segment(%L)', tag, tag));
     ELSE
-        PERFORM shardid.check_owner(to_regclass(path), 'shardid.segment'::regclass);
+        PERFORM shardid.check_owner(numbers, 'shardid.segment'::regclass);
+        PERFORM shardid.hold_sequence(numbers::oid);
+        PERFORM shardid.check_name(numbers, path);
+        PERFORM shardid.check_owner(numbers, 'shardid.segment'::regclass);
     END IF;
-    IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = to_regclass(path) AND s.seqincrement = 1) THEN
+    IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = numbers AND s.seqincrement = 1) THEN
         RAISE EXCEPTION 'relation % exists already and is not a sequence of segments', path
             USING ERRCODE = '42P07', HINT = format('Rename it, or drop it if its numbers may come again: DROP SEQUENCE %s;', path);
     END IF;
-    INSERT INTO shardid.segment VALUES (tag, path::regclass, step, start, delta, remainder);
-    RETURN path::regclass;
+    INSERT INTO shardid.segment VALUES (tag, numbers, step, start, delta, remainder);
+    RETURN numbers;
 END
 $$;
 COMMENT ON FUNCTION shardid.create_segment(text, bigint, bigint, integer, integer, boolean) IS 'create_segment()';
@@ -996,7 +1102,7 @@ BEGIN
                 HINT = format('SELECT drop_segment(%L); then, with a start above all of them: SELECT create_segment(%L, %s, …);', tag, tag, known.step);
     END IF;
     -- As for a ticket: nobody else takes numbers until this commits, and it is on disk then.
-    EXECUTE format('ALTER SEQUENCE %s NO CYCLE', known.sequence);
+    PERFORM shardid.alter_sequence(known.sequence::regclass, 'NO CYCLE'::text);
     IF above > coalesce(pg_sequence_last_value(known.sequence), known.start - 1) THEN
         PERFORM setval(known.sequence, above);
     END IF;
@@ -1020,7 +1126,7 @@ BEGIN
     IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND c.relkind = 'S'
         AND c.relnamespace = to_regnamespace('shardid_segments'))
     THEN
-        EXECUTE format('DROP SEQUENCE %s', known.sequence);
+        PERFORM shardid.drop_sequence(known.sequence::regclass);
     END IF;
 END
 $$;
@@ -1079,7 +1185,7 @@ COMMENT ON FUNCTION @extschema@.id_explain(bigint) IS
 CREATE FUNCTION shardid.generator_last_for_monitor(sequence regclass) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN (SELECT pg_sequence_last_value(s.sequence) FROM shardid.shard s
+    RETURN (SELECT shardid.last_number(s.sequence::oid) FROM shardid.shard s
         WHERE s.sequence = generator_last_for_monitor.sequence AND shardid.is_generator(s.sequence::regclass, s.shard, s.layout) LIMIT 1);
 END
 $$;
@@ -1089,7 +1195,7 @@ CREATE FUNCTION shardid.generator_last(sequence regclass) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF has_sequence_privilege(sequence::oid, 'USAGE, SELECT') THEN
-        RETURN pg_sequence_last_value(sequence);
+        RETURN shardid.last_number(sequence::oid);
     ELSIF pg_has_role('pg_monitor', 'USAGE') THEN
         RETURN shardid.generator_last_for_monitor(sequence);
     END IF;
@@ -1105,7 +1211,7 @@ CREATE VIEW shardid.shards AS
         CASE
             WHEN t.last_time > pg_catalog.clock_timestamp() THEN t.last_time - pg_catalog.clock_timestamp()
             -- Null for those who may not see the last id: 0 would say that all is well.
-            WHEN s.sequence IS NULL OR has_sequence_privilege(c.oid, 'USAGE, SELECT')
+            WHEN s.sequence IS NULL OR has_sequence_privilege(q.seqrelid, 'USAGE, SELECT')
                 OR pg_has_role('pg_monitor', 'USAGE') THEN interval '0'
         END AS drift
     FROM shardid.shard s
@@ -1114,7 +1220,7 @@ CREATE VIEW shardid.shards AS
     LEFT JOIN pg_catalog.pg_sequence q ON q.seqrelid = s.sequence
     CROSS JOIN LATERAL (
         -- Where it starts, nobody was given anything: see shardid.create_generator.
-        SELECT nullif(shardid.generator_last(c.oid::regclass), q.seqstart)
+        SELECT nullif(shardid.generator_last(q.seqrelid::regclass), q.seqstart)
     ) AS i(last_id)
     CROSS JOIN LATERAL (SELECT @extschema@.id_time(i.last_id, s.layout)) AS t(last_time)
     WHERE s.state <> 'dropped';
@@ -1126,25 +1232,18 @@ CREATE VIEW shardid.tickets AS
         CASE WHEN n.last > t.floor THEN n.last END AS last_ticket,
         t.ceiling, t.floor, t.sequence::regclass AS sequence, t.last_gapless IS NOT NULL AS gapless
     FROM shardid.ticket t
-    LEFT JOIN pg_catalog.pg_class c ON c.oid = t.sequence
-    CROSS JOIN LATERAL (
-        SELECT CASE
-            WHEN t.last_gapless IS NOT NULL THEN t.last_gapless
-            WHEN pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
-                THEN pg_catalog.pg_sequence_last_value(c.oid::regclass)
-        END
-    ) AS n(last);
+    CROSS JOIN LATERAL (SELECT coalesce(t.last_gapless, shardid.last_number(t.sequence::oid))) AS n(last);
 COMMENT ON VIEW shardid.tickets IS
     'tickets: which of how many servers this is, the last number handed out, and between which bounds the numbers are';
 
 CREATE VIEW shardid.segments AS
     SELECT s.tag AS biz_tag,
-        CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
-            THEN coalesce(pg_catalog.pg_sequence_last_value(c.oid::regclass), s.start - 1) END AS max_id,
-        s.step, pg_catalog.obj_description(c.oid, 'pg_class') AS description, s.update_time,
+        CASE WHEN pg_catalog.has_sequence_privilege(q.seqrelid, 'USAGE, SELECT')
+            THEN coalesce(shardid.last_number(q.seqrelid), s.start - 1) END AS max_id,
+        s.step, pg_catalog.obj_description(q.seqrelid, 'pg_class') AS description, s.update_time,
         s.delta, s.remainder, s.sequence::regclass AS sequence
     FROM shardid.segment s
-    LEFT JOIN pg_catalog.pg_class c ON c.oid = s.sequence;
+    LEFT JOIN pg_catalog.pg_sequence q ON q.seqrelid = s.sequence;
 COMMENT ON VIEW shardid.segments IS
     'segment tags, by the names that Leaf has for them: max_id is the highest whole number given out, description the comment of the sequence';
 
@@ -1248,15 +1347,63 @@ BEGIN
             USING ERRCODE = '55000', DETAIL = 'How far its numbers went is not known any more.',
                 HINT = format('SELECT drop_ticket(%L); then, with a number above all of them: SELECT shardid.create_ticket_above(%L, 1, 1, …);', known.name, known.name);
     END IF;
-    -- LOCK TABLE takes no sequence. This waits for the transactions that have taken
-    -- numbers and keeps others out, as every ALTER SEQUENCE does. It also has the commit
-    -- flushed whatever synchronous_commit says, since it removes the file before: who
-    -- is told that a ticket was changed must be right after a crash, too.
-    EXECUTE format('ALTER SEQUENCE %s NO CYCLE', known.sequence);
+    -- This waits for the transactions that have taken numbers and keeps others out, as every
+    -- ALTER SEQUENCE does. It also has the commit flushed whatever synchronous_commit says,
+    -- since it removes the file before: who is told that a ticket was changed must be right
+    -- after a crash, too.
+    PERFORM shardid.alter_sequence(known.sequence::regclass, 'NO CYCLE'::text);
 END
 $$;
 COMMENT ON FUNCTION shardid.hold_ticket(shardid.ticket) IS
     'waits until no transaction takes numbers from a ticket, and keeps others from it until this one ends';
+
+CREATE OR REPLACE FUNCTION shardid.ticket_last(known shardid.ticket) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    last bigint := known.last_gapless;
+BEGIN
+    IF last IS NULL THEN
+        -- From the page: what is called is the last one, what is not is the next one.
+        SELECT CASE WHEN s.is_called THEN s.last_value ELSE s.last_value - 1 END INTO last
+            FROM shardid.read_sequence(known.sequence::oid) s;
+    END IF;
+    RETURN greatest(last, known.floor);
+END
+$$;
+COMMENT ON FUNCTION shardid.ticket_last(shardid.ticket) IS
+    'the last number that a ticket has handed out, or its floor';
+
+CREATE OR REPLACE FUNCTION shardid.set_ticket(changed shardid.ticket, last bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    below bigint := shardid.ticket_at_or_below(changed.server, changed.servers, last);
+    lowest bigint := shardid.ticket_at_or_below(changed.server, changed.servers, changed.floor);
+    most bigint;
+    top bigint;
+BEGIN
+    IF changed.last_gapless IS NULL THEN
+        -- All in a new file, so that it counts with the commit, and is undone with it.
+        SELECT CASE s.seqtypid WHEN 'integer'::regtype THEN 2147483647 WHEN 'smallint'::regtype THEN 32767
+            ELSE 9223372036854775807 END INTO most FROM pg_sequence s WHERE s.seqrelid = changed.sequence;
+        top := most;
+        IF changed.ceiling <= most THEN
+            top := greatest(below, shardid.ticket_at_or_below(changed.server, changed.servers, changed.ceiling - 1));
+        END IF;
+        PERFORM shardid.alter_sequence(changed.sequence::regclass,
+            format('INCREMENT %s MINVALUE -1000 MAXVALUE %s START %s RESTART CACHE 1 NO CYCLE', changed.servers, top,
+                CASE WHEN lowest <= top - changed.servers THEN lowest + changed.servers ELSE top END));
+        PERFORM setval(changed.sequence, below);
+    ELSE
+        changed.last_gapless := below;
+    END IF;
+    UPDATE shardid.ticket t
+        SET server = changed.server, servers = changed.servers, floor = changed.floor,
+            ceiling = changed.ceiling, last_gapless = changed.last_gapless
+        WHERE t.name = changed.name;
+END
+$$;
+COMMENT ON FUNCTION shardid.set_ticket(shardid.ticket, bigint) IS
+    'has a held ticket go on as that row says, above that last number';
 
 CREATE OR REPLACE FUNCTION shardid.create_ticket_above(name text, server integer, servers integer, floor bigint) RETURNS regclass
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1330,7 +1477,7 @@ BEGIN
         END IF;
         last := greatest(last, known.floor);
         -- From now on nextval() finds the sequence at its end.
-        EXECUTE format('ALTER SEQUENCE %s NO MAXVALUE', known.sequence);
+        PERFORM shardid.alter_sequence(known.sequence::regclass, 'NO MAXVALUE'::text);
         PERFORM setval(known.sequence, (SELECT s.seqmax FROM pg_sequence s WHERE s.seqrelid = known.sequence));
     END IF;
     following := shardid.ticket_at_or_below(known.server, known.servers, last)::numeric + known.servers;

@@ -231,6 +231,38 @@ fn checked_shard(rule: &Layout, shard: i64, layout: &str) -> Shard {
     )
 }
 
+/// Where a sequence stands, by its number; see [`held::stand`].
+#[pg_extern]
+fn read_sequence(
+    sequence: pg_sys::Oid,
+) -> TableIterator<'static, (name!(last_value, i64), name!(is_called, bool))> {
+    let name = || backend::relation_name(sequence);
+    if !backend::may_see(sequence) {
+        report::no_privilege(&name()).throw();
+    }
+    let stand = held::stand(sequence);
+    TableIterator::once(or_throw(stand.map_err(|e| report::unusable(&name(), e))))
+}
+
+/// The last number of a sequence, as `pg_sequence_last_value` gives it, but null where it is
+/// no sequence or is being dropped by another.
+#[pg_extern]
+fn last_number(sequence: pg_sys::Oid) -> Option<i64> {
+    if !backend::may_see(sequence) {
+        return None;
+    }
+    held::stand(sequence).ok().and_then(|(last, is_called)| is_called.then_some(last))
+}
+
+/// Keeps everybody else out of a sequence of the caller's until the transaction ends.
+#[pg_extern]
+fn hold_sequence(sequence: pg_sys::Oid) {
+    if !backend::owns(sequence) {
+        report::not_owned(&backend::relation_name(sequence)).throw();
+    }
+    backend::lock_alone(sequence);
+}
+
 /// Reads the name of a sequence: 0 for one that is not there.
 ///
 /// As bits, since pgrx has the oid 0 be null, which an input function must not give.

@@ -109,7 +109,21 @@ pub(crate) fn no_shard_chosen(known: u64) -> Report {
     }
 }
 
+/// Whether [`relation_name`](crate::page::backend::relation_name) found no name any more.
+fn is_gone(relation: &str) -> bool {
+    relation.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn dropped_meanwhile() -> Report {
+    Report::new(b"42704", "the sequence does not exist any more".into())
+        .detail("It was dropped while this call waited for it, or before.")
+        .hint("SELECT * FROM shardid.shards; and shardid.segments list what is there.")
+}
+
 pub(crate) fn no_id_sequence(name: &str) -> Report {
+    if is_gone(name) {
+        return dropped_meanwhile();
+    }
     Report::new(b"42704", format!("\"{name}\" is not an id sequence"))
         .hint("Make one with create_id_sequence(name, shard), or a shard with create_shard(shard).")
 }
@@ -135,6 +149,11 @@ pub(crate) fn no_privilege(sequence: &str) -> Report {
         .hint(format!("GRANT USAGE ON SEQUENCE {sequence} TO …;"))
 }
 
+pub(crate) fn not_owned(sequence: &str) -> Report {
+    Report::new(b"42501", format!("must be owner of sequence {sequence}"))
+        .hint("SET ROLE to its owner first.")
+}
+
 /// A sequence that ids or numbers cannot be taken from as it is.
 pub(crate) fn unusable(sequence: &str, unusable: Unusable) -> Report {
     match unusable {
@@ -150,6 +169,10 @@ pub(crate) fn unusable(sequence: &str, unusable: Unusable) -> Report {
             Report::new(b"55000", format!("sequence {sequence} has a new file in this transaction"))
                 .detail("ALTER SEQUENCE or TRUNCATE … RESTART IDENTITY made it. A rollback would bring the old one back, and with it the ids that were taken from the new one.")
                 .hint("COMMIT first, then take ids.")
+        }
+        Unusable::NotASequence => {
+            Report::new(b"42809", format!("relation {sequence} is not a sequence"))
+                .hint("SELECT * FROM shardid.shards; lists the generators of this database.")
         }
         Unusable::Broken => {
             Report::new(b"XX001", format!("sequence {sequence} has a damaged page"))
@@ -303,6 +326,9 @@ pub(crate) fn sequence_ended(sequence: &str, count: i64, last: i64, top: i64) ->
 }
 
 pub(crate) fn not_a_rising_sequence(relation: &str) -> Report {
+    if is_gone(relation) {
+        return dropped_meanwhile();
+    }
     Report::new(b"42809", format!("{relation} is not a sequence that rises"))
         .hint("Segments and their sequences are made by create_segment(tag, step).")
 }

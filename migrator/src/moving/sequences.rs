@@ -128,19 +128,9 @@ fn holding<'r>(road: &'r mut Road<'_>) -> &'r mut Server {
 async fn positions(road: &mut Road<'_>) -> Result<Vec<String>, Failure> {
     let schema = road.record.schema.clone();
     let query = sqlx::query_scalar(sql!("move/sequence/positions.sql")).bind(schema);
-    twice(holding(road), query).await
+    holding(road).column(query).await
 }
 
 async fn closing(server: &mut Server, schema: &str) -> Result<Vec<String>, Failure> {
-    twice(server, sqlx::query_scalar(sql!("move/sequence/close.sql")).bind(schema.to_owned())).await
-}
-
-type Query<'q> = sqlx::query::QueryScalar<'q, sqlx::Postgres, String, sqlx::postgres::PgArguments>;
-
-/// What a statement gives that the server has put together.
-async fn twice(server: &mut Server, query: Query<'_>) -> Result<Vec<String>, Failure> {
-    let Some(statement) = server.column::<String>(query).await?.pop() else {
-        return Ok(Vec::new());
-    };
-    server.column(sqlx::query_scalar(AssertSqlSafe(statement))).await
+    server.column(sqlx::query_scalar(sql!("move/sequence/close.sql")).bind(schema)).await
 }

@@ -224,9 +224,9 @@ pub(crate) fn watch_relations() {
 /// Waits until nobody uses the sequence any more, keeps new users out until the
 /// transaction ends, and has every backend read its facts again afterwards.
 pub(crate) fn lock_and_forget(sequence: pg_sys::Oid) {
-    // SAFETY: an oid that names nothing is locked in vain and not found.
+    lock_alone(sequence);
+    // SAFETY: an oid that names nothing is not found.
     unsafe {
-        pg_sys::LockRelationOid(sequence, pg_sys::ShareRowExclusiveLock as _);
         if !pg_sys::get_rel_name(sequence).is_null() {
             pg_sys::CacheInvalidateRelcacheByRelid(sequence);
         }
@@ -237,6 +237,13 @@ pub(crate) fn lock_and_forget(sequence: pg_sys::Oid) {
 pub(crate) fn forget_table(table: pg_sys::Oid) {
     // SAFETY: the caller's trigger runs on that table, so it exists.
     unsafe { pg_sys::CacheInvalidateRelcacheByRelid(table) }
+}
+
+/// Waits until nobody uses the sequence any more, and keeps others out until the transaction
+/// ends: what `ALTER SEQUENCE` does, but for one that is known by its number.
+pub(crate) fn lock_alone(sequence: pg_sys::Oid) {
+    // SAFETY: an oid that names nothing is locked in vain.
+    unsafe { pg_sys::LockRelationOid(sequence, pg_sys::ShareRowExclusiveLock as _) }
 }
 
 /// `schema.name` of a relation, quoted, for messages; its number where it is gone.
@@ -294,11 +301,23 @@ pub(crate) fn call_with_text(signature: &str, argument: &str) -> i64 {
 /// Whether the user may take ids from the sequence: what it takes for `nextval`;
 /// `None` where there is no such sequence any more.
 pub(crate) fn may_use(sequence: pg_sys::Oid, user: pg_sys::Oid) -> Option<bool> {
-    let either = pg_sys::ACL_USAGE | pg_sys::ACL_UPDATE;
+    has_any(sequence, user, pg_sys::ACL_USAGE | pg_sys::ACL_UPDATE)
+}
+
+/// Whether the user may see where the sequence stands: what it takes for
+/// `pg_sequence_last_value`. What is not there may be seen by all.
+pub(crate) fn may_see(sequence: pg_sys::Oid) -> bool {
+    // SAFETY: reads a variable.
+    let user = unsafe { ffi::GetUserId() };
+    has_any(sequence, user, pg_sys::ACL_SELECT | pg_sys::ACL_USAGE).unwrap_or(true)
+}
+
+/// Whether a user has one of some privileges on a relation; `None` where there is none.
+fn has_any(relation: pg_sys::Oid, user: pg_sys::Oid, privileges: u32) -> Option<bool> {
     let mut is_missing = false;
     // SAFETY: a lookup, which tells by `is_missing` that there is nothing to find.
     let result =
-        unsafe { pg_sys::pg_class_aclcheck_ext(sequence, user, either as _, &mut is_missing) };
+        unsafe { pg_sys::pg_class_aclcheck_ext(relation, user, privileges as _, &mut is_missing) };
     (!is_missing).then_some(result == pg_sys::AclResult::ACLCHECK_OK)
 }
 

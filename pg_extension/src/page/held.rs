@@ -67,6 +67,8 @@ pub(crate) enum Unusable {
     /// This transaction gave an existing sequence a new file: a rollback would bring the
     /// old one back, which knows nothing of what was taken from the new one.
     NewFile,
+    /// A view, a table, or another relation.
+    NotASequence,
     /// Not a sequence's page.
     Broken,
 }
@@ -114,6 +116,38 @@ pub(crate) fn lock(sequence: pg_sys::Oid) {
     }
 }
 
+/// Where a sequence stands, whichever its file is: its `last_value` and `is_called`.
+///
+/// By its number. A query by its name reads whatever has that name by now; a view would run
+/// the functions of its owner with the rights of whoever reads it.
+pub(crate) fn stand(sequence: pg_sys::Oid) -> Result<(i64, bool), Unusable> {
+    // SAFETY: one guard around the path; the relation is locked, and its page from
+    // `Page::lock` to `UnlockReleaseBuffer`, with nothing in between that can fail.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            let relation = ffi::try_relation_open(sequence, pg_sys::AccessShareLock as _);
+            if relation.is_null() {
+                return Err(Unusable::Gone);
+            }
+            let class = &*(*relation).rd_rel;
+            let page = if class.relkind as u8 != pg_sys::RELKIND_SEQUENCE {
+                Err(Unusable::NotASequence)
+            } else if class.relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP {
+                Err(Unusable::NotPermanent)
+            } else {
+                Page::lock(ffi::ReadBuffer(relation, 0))
+            };
+            let stand = page.map(|page| {
+                let seen = page.seen();
+                ffi::UnlockReleaseBuffer(page.buffer);
+                (seen.last_value, seen.is_called)
+            });
+            ffi::relation_close(relation, pg_sys::NoLock as _);
+            stand
+        })
+    }
+}
+
 /// The page of a sequence, under its exclusive content lock.
 pub(super) struct Page {
     pub(super) buffer: pg_sys::Buffer,
@@ -148,7 +182,7 @@ impl Page {
             }
             let class = &*(*relation).rd_rel;
             let page = if class.relkind as u8 != pg_sys::RELKIND_SEQUENCE {
-                Err(Unusable::Broken)
+                Err(Unusable::NotASequence)
             } else if class.relpersistence as u8 != pg_sys::RELPERSISTENCE_PERMANENT {
                 Err(Unusable::NotPermanent)
             } else if has_new_file(relation) {
@@ -167,9 +201,9 @@ impl Page {
     /// Locks a pinned buffer and finds the tuple in it.
     ///
     /// # Safety
-    /// `buffer` is pinned, and is page 0 of a permanent sequence.
+    /// `buffer` is pinned, and is page 0 of a sequence that is not temporary.
     unsafe fn lock(buffer: pg_sys::Buffer) -> Result<Self, Unusable> {
-        // SAFETY: a permanent relation's buffers are in shared memory, numbered
+        // SAFETY: such a relation's buffers are in shared memory, numbered
         // from 1; the magic number says that the page is laid out as below.
         unsafe {
             ffi::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as c_int);

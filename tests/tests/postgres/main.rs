@@ -32,6 +32,7 @@ mod standby;
 mod states;
 mod strangers;
 mod surface;
+mod swapped;
 mod tickets;
 mod transactions;
 mod unique;
