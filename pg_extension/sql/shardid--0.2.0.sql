@@ -433,6 +433,10 @@ COMMENT ON FUNCTION shardid.is_generator(regclass, integer, text) IS
 CREATE FUNCTION shardid.check_schema(schema name) RETURNS void
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    IF schema = '' THEN
+        RAISE EXCEPTION 'a generator needs a schema with a name'
+            USING ERRCODE = '42602', HINT = 'SELECT create_shard(5, ''photos''); or leave it out: SELECT create_shard(5);';
+    END IF;
     IF schema ~ '^pg_' OR schema IN ('information_schema', 'shardid', 'shardid_tickets', 'shardid_segments') THEN
         RAISE EXCEPTION 'schema "%" is not for generators of ids', schema
             USING ERRCODE = '42939', DETAIL = 'It belongs to the system or to shardid, or ends with the session.',
@@ -743,11 +747,21 @@ RETURN shardid.create_shard(shard, schema, layout, if_not_exists, above);
 COMMENT ON FUNCTION @extschema@.create_shard(integer, name, text, boolean, bigint) IS
     'make a shard: its schema if absent, the sequence shard_id_seq and the function next_id() in it; above: an id that its ids begin above; returns the sequence';
 
+CREATE FUNCTION shardid.refuse_transaction_block() RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'refuse_transaction_block_wrapper';
+COMMENT ON FUNCTION shardid.refuse_transaction_block() IS
+    'refuses to go on inside BEGIN … COMMIT, for what commits by itself';
+
 -- Each shard locks some objects, and one transaction may lock some thousands. What commits
 -- can have no search_path of its own, so every name is written out here.
 CREATE PROCEDURE shardid.create_shards("from" integer, "to" integer, layout text DEFAULT 'instagram')
 LANGUAGE plpgsql AS $$
 BEGIN
+    IF "from" IS NULL OR "to" IS NULL THEN
+        RAISE EXCEPTION 'create_shards() needs the first and the last shard'
+            USING ERRCODE = '22004', HINT = 'CALL shardid.create_shards(0, 1023);';
+    END IF;
+    PERFORM shardid.refuse_transaction_block();
     FOR shard IN "from" .. "to" LOOP
         PERFORM shardid.create_shard(shard, NULL::pg_catalog.name, layout, true, NULL::pg_catalog.int8);
         IF pg_catalog.mod(shard, 100) OPERATOR(pg_catalog.=) 0 THEN
@@ -835,17 +849,26 @@ CREATE FUNCTION shardid.create_id_sequence(
 ) RETURNS regclass
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    parts text[] := parse_ident(nullif(name, ''));
+    parts text[];
     generator regclass;
     known shardid.id_sequence;
     replaces boolean;
 BEGIN
+    BEGIN
+        parts := parse_ident(nullif(name, ''));
+    EXCEPTION WHEN invalid_parameter_value THEN
+        -- Said below.
+    END;
     IF cardinality(parts) = 1 THEN
         parts := ARRAY[home::text, parts[1]];
     END IF;
-    IF cardinality(parts) <> 2 OR parts[1] IS NULL THEN
+    IF cardinality(parts) IS DISTINCT FROM 2 OR parts[1] IS NULL OR '' = ANY (parts) THEN
         RAISE EXCEPTION '"%" is not the name of a sequence', name
-            USING ERRCODE = '42602', HINT = 'Give a name, or schema.name.';
+            USING ERRCODE = '42602', HINT = 'Give a name, or schema.name; in double quotes where it has other characters than a-z, 0-9 and _.';
+    END IF;
+    IF octet_length(parts[1]) > 63 OR octet_length(parts[2]) > 63 THEN
+        RAISE EXCEPTION 'the name of a sequence is too long: "%"', name
+            USING ERRCODE = '42622', DETAIL = 'Names have at most 63 bytes.', HINT = 'Take a shorter one.';
     END IF;
     PERFORM shardid.check_schema(parts[1]::name);
     SELECT * INTO known FROM shardid.id_sequence s WHERE s.sequence = to_regclass(format('%I.%I', parts[1], parts[2]));
@@ -1905,10 +1928,40 @@ CREATE TRIGGER replicated_row BEFORE INSERT OR UPDATE OR DELETE ON shardid.shard
     FOR EACH ROW EXECUTE FUNCTION shardid.replicated_row();
 ALTER TABLE shardid.shard_term ENABLE REPLICA TRIGGER replicated_row;
 
+-- A TRUNCATE would be replicated, too, where nothing can ignore it.
+CREATE FUNCTION shardid.not_truncated() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION 'table %.% cannot be truncated', TG_TABLE_SCHEMA, TG_TABLE_NAME
+        USING ERRCODE = '55000', DETAIL = 'Subscribers of a publication FOR ALL TABLES would lose their own rows.',
+            HINT = 'Shards, tickets and segments are removed by drop_shard(), drop_ticket() and drop_segment().';
+END
+$$;
+COMMENT ON FUNCTION shardid.not_truncated() IS 'refuses TRUNCATE, which would be replicated';
+
+CREATE TRIGGER not_truncated BEFORE TRUNCATE ON shardid.shard
+    FOR EACH STATEMENT EXECUTE FUNCTION shardid.not_truncated();
+CREATE TRIGGER not_truncated BEFORE TRUNCATE ON shardid.id_sequence
+    FOR EACH STATEMENT EXECUTE FUNCTION shardid.not_truncated();
+CREATE TRIGGER not_truncated BEFORE TRUNCATE ON shardid.cluster
+    FOR EACH STATEMENT EXECUTE FUNCTION shardid.not_truncated();
+CREATE TRIGGER not_truncated BEFORE TRUNCATE ON shardid.ticket
+    FOR EACH STATEMENT EXECUTE FUNCTION shardid.not_truncated();
+CREATE TRIGGER not_truncated BEFORE TRUNCATE ON shardid.server
+    FOR EACH STATEMENT EXECUTE FUNCTION shardid.not_truncated();
+CREATE TRIGGER not_truncated BEFORE TRUNCATE ON shardid.segment
+    FOR EACH STATEMENT EXECUTE FUNCTION shardid.not_truncated();
+CREATE TRIGGER not_truncated BEFORE TRUNCATE ON shardid.shard_term
+    FOR EACH STATEMENT EXECUTE FUNCTION shardid.not_truncated();
+
 CREATE FUNCTION shardid.claim_shard(shard integer, term bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_variable
 BEGIN
+    IF shard < 0 OR term < 1 THEN
+        RAISE EXCEPTION 'there is no shard % to claim for term %', shard, term
+            USING ERRCODE = '22023', HINT = 'Shards are 0 and above, terms 1 and above; the program shardid gives them.';
+    END IF;
     PERFORM pg_advisory_xact_lock(324843901, shard);
     INSERT INTO shardid.shard_term AS t VALUES (shard, term)
         ON CONFLICT ON CONSTRAINT shard_term_pkey DO UPDATE SET term = EXCLUDED.term

@@ -263,6 +263,14 @@ fn hold_sequence(sequence: pg_sys::Oid) {
     backend::lock_alone(sequence);
 }
 
+/// Refuses to go on inside `BEGIN`, for what commits by itself.
+#[pg_extern]
+fn refuse_transaction_block() {
+    if backend::in_transaction_block() {
+        report::in_transaction_block().throw();
+    }
+}
+
 /// Reads the name of a sequence: 0 for one that is not there.
 ///
 /// As bits, since pgrx has the oid 0 be null, which an input function must not give.

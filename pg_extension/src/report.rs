@@ -114,15 +114,15 @@ fn is_gone(relation: &str) -> bool {
     relation.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn dropped_meanwhile() -> Report {
-    Report::new(b"42704", "the sequence does not exist any more".into())
+fn dropped_meanwhile(number: &str) -> Report {
+    Report::new(b"42704", format!("there is no sequence with oid {number} any more"))
         .detail("It was dropped while this call waited for it, or before.")
-        .hint("SELECT * FROM shardid.shards; and shardid.segments list what is there.")
+        .hint("create_shard(shard), create_id_sequence(name, shard) and create_segment(tag, step) make them.")
 }
 
 pub(crate) fn no_id_sequence(name: &str) -> Report {
     if is_gone(name) {
-        return dropped_meanwhile();
+        return dropped_meanwhile(name);
     }
     Report::new(b"42704", format!("\"{name}\" is not an id sequence"))
         .hint("Make one with create_id_sequence(name, shard), or a shard with create_shard(shard).")
@@ -152,6 +152,12 @@ pub(crate) fn no_privilege(sequence: &str) -> Report {
 pub(crate) fn not_owned(sequence: &str) -> Report {
     Report::new(b"42501", format!("must be owner of sequence {sequence}"))
         .hint("SET ROLE to its owner first.")
+}
+
+pub(crate) fn in_transaction_block() -> Report {
+    Report::new(b"25001", "create_shards() cannot run inside a transaction block".into())
+        .detail("It commits after every hundred shards.")
+        .hint("COMMIT first; or make a few at a time: SELECT create_shard(s) FROM generate_series(0, 99) s;")
 }
 
 /// A sequence that ids or numbers cannot be taken from as it is.
@@ -327,7 +333,7 @@ pub(crate) fn sequence_ended(sequence: &str, count: i64, last: i64, top: i64) ->
 
 pub(crate) fn not_a_rising_sequence(relation: &str) -> Report {
     if is_gone(relation) {
-        return dropped_meanwhile();
+        return dropped_meanwhile(relation);
     }
     Report::new(b"42809", format!("{relation} is not a sequence that rises"))
         .hint("Segments and their sequences are made by create_segment(tag, step).")

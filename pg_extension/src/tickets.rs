@@ -281,6 +281,9 @@ fn next_ticket_gapless(name: &str) -> i64 {
     backend::call_with_text("shardid.take_gapless(pg_catalog.text)", name)
 }
 
+/// How many numbers may be taken at once, as many as a segment may span.
+const MOST_AT_ONCE: i64 = 1_000_000_000;
+
 /// The first of the next `count` numbers of a sequence, taken at once.
 #[pg_extern]
 fn take_numbers(sequence: Oid, count: i64) -> i64 {
@@ -289,6 +292,9 @@ fn take_numbers(sequence: Oid, count: i64) -> i64 {
 
 fn take_from(sequence: Oid, count: i64) -> Result<i64, Report> {
     backend::refuse_where_no_writes(c"take_numbers()")?;
+    if !(1..=MOST_AT_ONCE).contains(&count) {
+        return Err(report::ticket_count_out_of_range(count, MOST_AT_ONCE));
+    }
     let wrong = || report::not_a_rising_sequence(&backend::relation_name(sequence));
     if catalog::sequence_shape(sequence).is_none() {
         return Err(wrong());

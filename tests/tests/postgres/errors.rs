@@ -278,3 +278,38 @@ fn a_layout_that_is_used_up_is_refused_by_name() {
         "#,
     );
 }
+
+#[test]
+fn names_counts_and_terms_that_are_none_are_refused() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(&mut client, "SELECT create_shard(5), create_segment('orders', 10); CREATE VIEW trap AS SELECT 1 AS last_value");
+    refuses(
+        &mut client,
+        r#"
+        42602 | SELECT create_shard(20, '')                              | a schema with a name | create_shard(5)
+        42602 | SELECT create_id_sequence('a..b', 5)                     | "a..b"             | schema.name
+        42602 | SELECT create_id_sequence('ok x', 5)                     | "ok x"             | double quotes
+        42602 | SELECT create_id_sequence('', 5)                         | name of a sequence | schema.name
+        42602 | SELECT create_id_sequence('a.b.c', 5)                    | "a.b.c"            | schema.name
+        42602 | SELECT create_id_sequence(NULL, 5)                       | name of a sequence | schema.name
+        42622 | SELECT create_id_sequence(repeat('x', 64), 5)            | too long + xxxx    | shorter
+        22004 | CALL shardid.create_shards(NULL, 3)                              | first and the last | CALL shardid.create_shards(0, 1023)
+        22004 | CALL shardid.create_shards(3, NULL)                              | first and the last | CALL shardid.create_shards(0, 1023)
+        22023 | SELECT shardid.take_numbers('shardid_segments.orders', 0)  | 1 to 1000000000  | next_tickets
+        22023 | SELECT shardid.take_numbers('shardid_segments.orders', -5) | 1 to 1000000000  | next_tickets
+        42809 | SELECT shardid.take_numbers('trap', 1)                   | sequence that rises | create_segment
+        42809 | SELECT shardid.read_sequence('trap'::regclass::oid)      | not a sequence     | shardid.shards
+        42704 | SELECT shardid.read_sequence(1)                          | does not exist any more |
+        22023 | SELECT shardid.claim_shard(5, -1)                        | term -1            | 1 and above
+        22023 | SELECT shardid.claim_shard(-5, 1)                        | shard -5           | 0 and above
+        55000 | TRUNCATE shardid.ticket                                  | shardid.ticket     | drop_ticket()
+        55000 | TRUNCATE shardid.shard CASCADE                           | cannot be truncated | drop_shard()
+        "#,
+    );
+    let said = expect_error(&mut client, "BEGIN; CALL shardid.create_shards(6, 7)", "25001");
+    assert!(said.hint.contains("SELECT create_shard(s) FROM generate_series"), "{said:?}");
+    run(&mut client, "ROLLBACK");
+    run(&mut client, "CALL shardid.create_shards(6, 7)");
+    assert_eq!(ids(&mut client, "SELECT count(*) FROM shardid.shards"), [3]);
+}
