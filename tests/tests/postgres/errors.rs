@@ -283,7 +283,10 @@ fn a_layout_that_is_used_up_is_refused_by_name() {
 fn names_counts_and_terms_that_are_none_are_refused() {
     let database = Database::fresh();
     let mut client = database.connect();
-    run(&mut client, "SELECT create_shard(5), create_segment('orders', 10); CREATE VIEW trap AS SELECT 1 AS last_value");
+    run(
+        &mut client,
+        "SELECT create_shard(5), create_segment('orders', 10); CREATE VIEW trap AS SELECT 1 AS last_value",
+    );
     refuses(
         &mut client,
         r#"

@@ -2,6 +2,7 @@
 
 mod account;
 mod ask;
+mod capacity;
 mod changes;
 mod clock;
 mod copies;

@@ -44,9 +44,17 @@ const SWAPS: &[(&str, &str, &str)] = &[
     ("ALTER SEQUENCE @.% RENAME TO away; VIEW", "", "COMMIT"),
     ("DROP SEQUENCE @.% CASCADE; VIEW", "", "COMMIT"),
     // Renaming a schema waits for nobody.
-    ("ALTER SEQUENCE @.% NO CYCLE", "ALTER SCHEMA @ RENAME TO away; CREATE SCHEMA @; GRANT USAGE ON SCHEMA @ TO PUBLIC; VIEW", "ROLLBACK"),
+    (
+        "ALTER SEQUENCE @.% NO CYCLE",
+        "ALTER SCHEMA @ RENAME TO away; CREATE SCHEMA @; GRANT USAGE ON SCHEMA @ TO PUBLIC; VIEW",
+        "ROLLBACK",
+    ),
     // The call waits a second time, for what has the name then.
-    ("ALTER SEQUENCE @.% NO CYCLE", "ALTER SCHEMA @ RENAME TO away; CREATE SCHEMA @; GRANT USAGE ON SCHEMA @ TO PUBLIC; CREATE SEQUENCE @.%; BEGIN; ALTER SEQUENCE @.% RENAME TO soon; VIEW", "ROLLBACK"),
+    (
+        "ALTER SEQUENCE @.% NO CYCLE",
+        "ALTER SCHEMA @ RENAME TO away; CREATE SCHEMA @; GRANT USAGE ON SCHEMA @ TO PUBLIC; CREATE SEQUENCE @.%; BEGIN; ALTER SEQUENCE @.% RENAME TO soon; VIEW",
+        "ROLLBACK",
+    ),
 ];
 
 const VIEW: &str = "CREATE VIEW @.% AS SELECT public.evil() AS last_value, 0::bigint AS log_cnt, public.evil() > 0 AS is_called; GRANT ALL ON @.% TO PUBLIC";
@@ -72,7 +80,10 @@ fn prepared(kind: &str) -> (Database<'static>, String) {
     );
     run(&mut client, "SELECT next_id(7), next_id_from('app.ids'), next_segment('orders')");
     if kind == "left" {
-        run(&mut client, "DROP EXTENSION shardid CASCADE; CREATE EXTENSION shardid; SELECT create_shard(8)");
+        run(
+            &mut client,
+            "DROP EXTENSION shardid CASCADE; CREATE EXTENSION shardid; SELECT create_shard(8)",
+        );
     }
     (database, owner)
 }
@@ -93,11 +104,18 @@ fn swapped(kind: &str, call: &str, sequence: &str, swap: (&str, &str, &str)) -> 
     let sql = call.to_owned();
     let said = thread::spawn(move || victim.batch_execute(&sql).err());
     let waits = |watching: &mut Client| {
-        one::<bool>(watching, &format!("SELECT coalesce(bool_or(wait_event_type = 'Lock'), false) FROM pg_stat_activity WHERE pid = {pid}"))
+        one::<bool>(
+            watching,
+            &format!(
+                "SELECT coalesce(bool_or(wait_event_type = 'Lock'), false) FROM pg_stat_activity WHERE pid = {pid}"
+            ),
+        )
     };
     // Some need no lock, and are through.
     let over = |said: &thread::JoinHandle<_>| said.is_finished();
-    wait_until(Duration::from_secs(20), "the call to wait, or to end", || over(&said) || waits(&mut watching));
+    wait_until(Duration::from_secs(20), "the call to wait, or to end", || {
+        over(&said) || waits(&mut watching)
+    });
     if !swap.1.is_empty() {
         run(&mut other, &filled(swap.1));
     }
@@ -146,9 +164,14 @@ fn a_row_that_names_a_view_runs_nothing() {
     run(&mut client, &VIEW.replace('@', "app").replace('%', "trap"));
     for table in ["shard", "ticket", "segment", "id_sequence"] {
         // A trigger may refuse it, and then there is nothing to see.
-        let _ = client.batch_execute(&format!("UPDATE shardid.{table} SET sequence = 'app.trap'::regclass::oid::regclass"));
+        let _ = client.batch_execute(&format!(
+            "UPDATE shardid.{table} SET sequence = 'app.trap'::regclass::oid::regclass"
+        ));
     }
-    let traps: i64 = one(&mut client, "SELECT count(*) FROM shardid.ticket WHERE sequence = 'app.trap'::regclass");
+    let traps: i64 = one(
+        &mut client,
+        "SELECT count(*) FROM shardid.ticket WHERE sequence = 'app.trap'::regclass",
+    );
     assert_eq!(traps, 1, "the row names the view");
     let mut superuser = database.connect();
     for (_, call, _) in CALLS {
@@ -176,8 +199,16 @@ fn a_superuser_makes_no_ticket_in_a_schema_of_anothers() {
         database.psql(&format!("CREATE SCHEMA {schema} AUTHORIZATION {owner}"));
         let mut client = database.connect();
         let said = shardid_tests::expect_error(&mut client, call, "42501");
-        assert!(said.message.contains(&format!("schema {schema} belongs to role")), "{}", said.message);
-        assert!(said.hint.contains(&format!("ALTER SCHEMA {schema} OWNER TO CURRENT_USER")), "{}", said.hint);
+        assert!(
+            said.message.contains(&format!("schema {schema} belongs to role")),
+            "{}",
+            said.message
+        );
+        assert!(
+            said.hint.contains(&format!("ALTER SCHEMA {schema} OWNER TO CURRENT_USER")),
+            "{}",
+            said.hint
+        );
         run(&mut client, &format!("ALTER SCHEMA {schema} OWNER TO CURRENT_USER; {call}"));
     }
 }
