@@ -10,14 +10,16 @@ use core::cell::{Cell, RefCell};
 
 use pgrx::pg_sys::Oid;
 use rustc_hash::FxHashMap;
-use shardid_ids::{ClockBase, Flushed, Layout, Position, Refusal, Refused, Shard};
+use shardid_ids::{ClockBase, Flushed, Layout, Shard};
 
 use crate::page::backend::{self, Transaction};
-use crate::page::held::{self, Place, Unusable};
-use crate::page::sequence::{self, Request, Visit};
+use crate::page::held::Place;
 use crate::page::{BackendLocal, catalog};
 use crate::report::{self, Report};
 use crate::{horizon, settings};
+
+mod facts;
+mod take;
 
 /// Names a generator: a shard's number, or the oid of an id sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,6 +80,8 @@ struct Generator {
     taken: Cell<i64>,
     /// The highest id this session was given by the generator; -1 for none.
     floor: Cell<i64>,
+    /// The layout of that id: a number may be given to another generator, of another layout.
+    floor_layout: Cell<Option<&'static Layout>>,
     flushed: Cell<Flushed>,
     /// Where the page is, while the sequence does not change.
     place: Cell<Option<Place>>,
@@ -111,10 +115,6 @@ const NEVER_US: i64 = i64::MIN;
 /// How far the coarse clock may lag: some ticks of the slowest kernel timer. Were it
 /// ever more, an id would be late in its tick by the difference, and still be unique.
 const COARSE_LAG_US: i64 = 50_000;
-
-/// How long at least a generator waits for the clock in the transaction that made it: it
-/// may not run ahead there, and so waits where it would run ahead otherwise.
-const NEW_WAIT_US: i64 = 3_000_000;
 
 /// How long a block may be used after the transaction that took it.
 const KEPT_US: i64 = 1_000;
@@ -262,6 +262,7 @@ fn find(key: Key) -> &'static Generator {
             size: Cell::new(0),
             taken: Cell::new(0),
             floor: Cell::new(-1),
+            floor_layout: Cell::new(None),
             flushed: Cell::new(Flushed::NOTHING),
             place: Cell::new(None),
             allowed: Cell::new((Oid::INVALID, 0)),
@@ -363,268 +364,4 @@ impl Generator {
     fn drop_block(&self) {
         self.next.set(self.end.get() + 1);
     }
-
-    /// Takes up to `want` ids of one tick: the first, how many, and the instant the tick ends.
-    fn take(&self, want: i64) -> Result<(i64, i64, i64), Report> {
-        let facts = self.ready()?;
-        let mut request = Request {
-            sequence: facts.sequence,
-            layout: facts.layout,
-            shard: facts.shard,
-            want,
-            floor: self.floor.get(),
-            lease_slots: facts.layout.whole_slots(settings::lease_us()),
-            max_drift_ticks: facts.layout.whole_ticks(settings::max_drift_us()),
-            noted_drift_ticks: horizon::get().noted_drift_ticks(facts.layout),
-            clock_checked_until_us: BACKEND.get().clock_checked_until_us.get(),
-            horizon_us: horizon::get().known_us(),
-            beyond: None,
-            trusts_new: false,
-            flushed: self.flushed.get(),
-            timeline: backend::timeline(),
-            place: self.place.get(),
-        };
-        let name = || backend::relation_name(facts.sequence);
-        let mut give_up_us = None;
-        loop {
-            let refusal = match sequence::visit(&request) {
-                Visit::Taken { first, count, position, flushed, place } => {
-                    self.flushed.set(flushed);
-                    self.floor.set(first + (count - 1));
-                    self.place.set(Some(place));
-                    return Ok((first, count, facts.layout.time_us(position.tick + 1)));
-                }
-                Visit::CheckClock => {
-                    request.clock_checked_until_us = check_clock()?;
-                    continue;
-                }
-                Visit::Unusable(Unusable::Gone) => {
-                    self.facts.set(None);
-                    return Err(self.unknown());
-                }
-                Visit::Unusable(other) => return Err(report::unusable(&name(), other)),
-                Visit::Refused(refusal, place) => (refusal, place),
-            };
-            match refusal {
-                (Refusal::UnknownPast { lsn, restarted }, _) => {
-                    request.beyond = Some(last_index(lsn, restarted, facts.layout)?);
-                }
-                (Refusal::UnnotedDrift, _) => {
-                    horizon::get().note_drift()?;
-                    request.noted_drift_ticks = horizon::get().noted_drift_ticks(facts.layout);
-                }
-                (Refusal::BeyondHorizon { until_us, target_us }, place) => {
-                    raise_horizon(until_us, target_us, facts.layout.tick_us(), &place)?;
-                    request.horizon_us = horizon::get().known_us();
-                }
-                (Refusal::Replaces, _) if horizon::get().read_us()?.is_none() => {
-                    request.trusts_new = true;
-                }
-                (Refusal::Replaces, _) => return Err(report::replaces(&name())),
-                (Refusal::Clock(Refused::TooFarAhead { drift, ready_tick }), place) => {
-                    let drift_max = if place.made_here() { 0 } else { request.max_drift_ticks };
-                    let give_up_us = *give_up_us.get_or_insert_with(|| {
-                        let wait_us = settings::max_wait_ms() * 1_000;
-                        let least_us = if place.made_here() { NEW_WAIT_US } else { 0 };
-                        backend::steady_us() + wait_us.max(least_us)
-                    });
-                    let wait_us = facts.layout.time_us(ready_tick) - backend::now_us();
-                    let left_us = give_up_us - backend::steady_us();
-                    // What can be behind the clock here is a new one only.
-                    if left_us <= 0 && place.made_here() && drift <= request.max_drift_ticks {
-                        return Err(report::ahead_where_made(&name(), facts.shard.number()));
-                    }
-                    if left_us <= 0 {
-                        return Err(report::too_far_ahead(
-                            &name(),
-                            facts.shard.number(),
-                            // From now to where its tick begins, not in whole ticks.
-                            facts.layout.time_us(ready_tick + drift_max) - backend::now_us(),
-                            settings::max_drift_us(),
-                            settings::max_wait_ms(),
-                        ));
-                    }
-                    // Not all at once: the clock may be set right meanwhile.
-                    let nap_us = wait_us.min(left_us).clamp(1, 100_000);
-                    backend::sleep_interruptibly((nap_us + 999) / 1_000);
-                }
-                (Refusal::Clock(Refused::Ended), _) => {
-                    return Err(report::layout_ended(&self.layout_name()));
-                }
-            }
-        }
-    }
-
-    /// Makes sure of the facts, the lock, and the right to take ids.
-    fn ready(&self) -> Result<Facts, Report> {
-        let now = Transaction::current();
-        if self.owner.get() == now
-            && !backend::read_only()
-            && let Some(facts) = self.facts.get()
-        {
-            return Ok(facts);
-        }
-        backend::refuse_where_no_writes(c"next_id()")?;
-        let facts = loop {
-            let changes = BACKEND.get().changes.get();
-            let facts = match self.facts.get() {
-                Some(facts) => facts,
-                None => self.read()?,
-            };
-            let (transaction, sequence) = self.locked.get();
-            if !transaction.same_transaction(now) || sequence != facts.sequence {
-                // Whoever fences or drops the shard holds this lock; behind it the
-                // facts may be others, and then the change has been announced.
-                held::lock(facts.sequence);
-                self.locked.set((now, facts.sequence));
-            }
-            if BACKEND.get().changes.get() == changes {
-                self.facts.set(Some(facts));
-                break facts;
-            }
-        };
-        // A change of the sequence's privileges or of a role counts as well.
-        let allowed = (now.user(), BACKEND.get().changes.get());
-        let known = self.allowed.get() == allowed;
-        match if known { Some(true) } else { backend::may_use(facts.sequence, now.user()) } {
-            Some(true) => self.allowed.set(allowed),
-            Some(false) => {
-                return Err(report::no_privilege(&backend::relation_name(facts.sequence)));
-            }
-            // Dropped past the extension's tables, with its schema perhaps. The
-            // shard may have been made again since these facts were read.
-            None => {
-                self.facts.set(None);
-                return match self.read()?.sequence == facts.sequence {
-                    true => Err(self.unknown()),
-                    false => self.ready(),
-                };
-            }
-        }
-        self.owner.set(now);
-        if !self.place.get().is_some_and(|place| place.lasts()) {
-            self.place.set(None);
-        }
-        self.drop_block();
-        Ok(facts)
-    }
-
-    fn read(&self) -> Result<Facts, Report> {
-        let (shard, layout_name, sequence, table) = match self.key.as_sequence() {
-            Some(sequence) => {
-                let (shard, layout) =
-                    catalog::id_sequence(sequence).ok_or_else(|| self.unknown())?;
-                if let Some(row) = catalog::shard(shard) {
-                    check_state(&row)?;
-                }
-                (shard, layout, sequence, catalog::table(c"id_sequence"))
-            }
-            None => {
-                let row = catalog::shard(self.key.as_shard()).ok_or_else(|| self.unknown())?;
-                check_state(&row)?;
-                let sequence = row.sequence.ok_or_else(|| self.unknown())?;
-                (row.shard, row.layout, sequence, catalog::table(c"shard"))
-            }
-        };
-        let layout =
-            catalog::layout(&layout_name).ok_or_else(|| report::no_layout(&layout_name))?;
-        let shard = layout.shard(shard.into()).map_err(|_| {
-            report::shard_not_in_layout(shard.into(), &layout_name, layout.shards())
-        })?;
-        // Its number may have come from elsewhere, and be that of anything here: to write ids
-        // into a sequence of somebody else would break what that is for.
-        if let Some(shape) = catalog::sequence_shape(sequence) {
-            let (increment, min) =
-                (layout.shards() * layout.slots(), shard.number() * layout.slots());
-            if (shape.increment, shape.min) != (increment, min) {
-                let name = backend::relation_name(sequence);
-                return Err(report::not_its_generator(&name, shard.number(), increment, min));
-            }
-        }
-        let most_kept = layout.whole_slots(KEPT_US) / KEPT_PART;
-        Ok(Facts { sequence, table, shard, layout: shared(layout), most_kept })
-    }
-
-    fn unknown(&self) -> Report {
-        match self.key.as_sequence() {
-            Some(sequence) => report::no_id_sequence(&backend::relation_name(sequence)),
-            None => report::no_such_shard(self.key.as_shard()),
-        }
-    }
-
-    fn layout_name(&self) -> String {
-        match self.key.as_sequence() {
-            Some(sequence) => catalog::id_sequence(sequence).map(|(_, layout)| layout),
-            None => catalog::shard(self.key.as_shard()).map(|row| row.layout),
-        }
-        .unwrap_or_default()
-    }
-}
-
-/// Refuses a shard that does not give ids here: moved, fenced, dropped, or restored from elsewhere.
-fn check_state(row: &catalog::ShardRow) -> Result<(), Report> {
-    match row.state.as_str() {
-        "moved" => {
-            let node = row.node.as_deref().unwrap_or("?");
-            return Err(report::moved(row.shard, node, row.map_version));
-        }
-        "fenced" => return Err(report::fenced(row.shard)),
-        "dropped" => return Err(report::no_such_shard(row.shard)),
-        _ => {}
-    }
-    if let (Some(system), Some(database)) = (row.system_identifier, &row.database)
-        && (system != backend::system_identifier() || !backend::in_database(database))
-    {
-        return Err(report::restored_elsewhere(row.shard, database));
-    }
-    Ok(())
-}
-
-/// Has the horizon reach to an instant, and on to another if the tick after that is no
-/// further ahead than ids may be: a generator that is restarted then can go on at once.
-fn raise_horizon(until_us: i64, target_us: i64, tick_us: i64, place: &Place) -> Result<(), Report> {
-    let most_us = backend::now_us().saturating_add(settings::max_drift_us() - tick_us);
-    let target_us = target_us.min(until_us.max(most_us));
-    // What is logged with the ids brings the horizon to disk with it.
-    let flush = !place.needs_wal();
-    horizon::get().raise(target_us, flush)?;
-    Ok(())
-}
-
-/// The last index that can have been given out before WAL ended at `lsn`, where the
-/// generator does not know.
-fn last_index(lsn: u64, restarted: bool, layout: &Layout) -> Result<i64, Report> {
-    let until_us = match horizon::get().at_most_at(lsn)? {
-        // Where it was never raised, this is before anything that is known here.
-        Some(until_us) => until_us,
-        // The extension's SQL is that of 0.1.0, which trusts a sequence that says where it
-        // stands.
-        None if !restarted => return Ok(-1),
-        None => backend::now_us().saturating_add(settings::max_drift_us()),
-    };
-    // The clock rule counts in whole ticks: now and the drift is somewhere in the last one.
-    Ok(match backend::timeline().begins {
-        0 => layout.index_at(until_us),
-        _ => layout.index_of(Position { tick: layout.tick_at(until_us) + 1, slot: 0 }) - 1,
-    })
-}
-
-/// How long one look at the steady clock is good for, in microseconds of the wall clock.
-const CLOCK_CHECK_US: i64 = 1_000_000;
-
-/// Refuses a clock that has jumped too far forward since the library was loaded.
-///
-/// Returns up to which time it need not be looked at again: a jump that matters
-/// leaps over that.
-fn check_clock() -> Result<i64, Report> {
-    let state = BACKEND.get();
-    let now = backend::clock_base();
-    if let Some(max_us) = settings::max_jump_us() {
-        let jump_us = state.clock.get().jump_us(now);
-        if jump_us > max_us {
-            return Err(report::clock_jumped(jump_us, max_us));
-        }
-    }
-    state.clock_checked_until_us.set(now.wall_us + CLOCK_CHECK_US);
-    Ok(now.wall_us + CLOCK_CHECK_US)
 }

@@ -248,3 +248,16 @@ fn a_shard_made_and_used_in_one_transaction_survives_a_crash_where_that_writes_n
     }
     assert_rising(&taken);
 }
+
+/// The session's last id of the old shard is none of the new one's, whose layout is another.
+#[test]
+fn a_session_goes_on_with_a_number_that_is_made_again_with_another_layout() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(&mut client, "SELECT create_shard(9), next_id(9)");
+    run(&mut client, "DROP SCHEMA shard_0009 CASCADE; DROP EXTENSION shardid CASCADE");
+    run(&mut client, "CREATE EXTENSION shardid; SELECT create_shard(9, layout => 'js53')");
+    let id = ids(&mut client, "SELECT next_id(9)")[0];
+    let other = ids(&mut database.connect(), "SELECT next_id(9)")[0];
+    assert!(id < other && other < 1 << 53, "{id}, then {other}");
+}

@@ -1,0 +1,135 @@
+//! What has to hold before ids are taken: the generator's facts, its lock, and the right to it.
+
+use super::{BACKEND, Facts, Generator, KEPT_PART, KEPT_US, shared};
+use crate::page::backend::{self, Transaction};
+use crate::page::{catalog, held};
+use crate::report::{self, Report};
+
+impl Generator {
+    /// Makes sure of the facts, the lock, and the right to take ids.
+    pub(super) fn ready(&self) -> Result<Facts, Report> {
+        let now = Transaction::current();
+        if self.owner.get() == now
+            && !backend::read_only()
+            && let Some(facts) = self.facts.get()
+        {
+            return Ok(facts);
+        }
+        backend::refuse_where_no_writes(c"next_id()")?;
+        let facts = loop {
+            let changes = BACKEND.get().changes.get();
+            let facts = match self.facts.get() {
+                Some(facts) => facts,
+                None => self.read()?,
+            };
+            let (transaction, sequence) = self.locked.get();
+            if !transaction.same_transaction(now) || sequence != facts.sequence {
+                // Whoever fences or drops the shard holds this lock; behind it the
+                // facts may be others, and then the change has been announced.
+                held::lock(facts.sequence);
+                self.locked.set((now, facts.sequence));
+            }
+            if BACKEND.get().changes.get() == changes {
+                self.facts.set(Some(facts));
+                if self.floor_layout.replace(Some(facts.layout)) != Some(facts.layout) {
+                    self.floor.set(-1);
+                }
+                break facts;
+            }
+        };
+        // A change of the sequence's privileges or of a role counts as well.
+        let allowed = (now.user(), BACKEND.get().changes.get());
+        let known = self.allowed.get() == allowed;
+        match if known { Some(true) } else { backend::may_use(facts.sequence, now.user()) } {
+            Some(true) => self.allowed.set(allowed),
+            Some(false) => {
+                return Err(report::no_privilege(&backend::relation_name(facts.sequence)));
+            }
+            // Dropped past the extension's tables, with its schema perhaps. The
+            // shard may have been made again since these facts were read.
+            None => {
+                self.facts.set(None);
+                return match self.read()?.sequence == facts.sequence {
+                    true => Err(self.unknown()),
+                    false => self.ready(),
+                };
+            }
+        }
+        self.owner.set(now);
+        if !self.place.get().is_some_and(|place| place.lasts()) {
+            self.place.set(None);
+        }
+        self.drop_block();
+        Ok(facts)
+    }
+
+    fn read(&self) -> Result<Facts, Report> {
+        let (shard, layout_name, sequence, table) = match self.key.as_sequence() {
+            Some(sequence) => {
+                let (shard, layout) =
+                    catalog::id_sequence(sequence).ok_or_else(|| self.unknown())?;
+                if let Some(row) = catalog::shard(shard) {
+                    check_state(&row)?;
+                }
+                (shard, layout, sequence, catalog::table(c"id_sequence"))
+            }
+            None => {
+                let row = catalog::shard(self.key.as_shard()).ok_or_else(|| self.unknown())?;
+                check_state(&row)?;
+                let sequence = row.sequence.ok_or_else(|| self.unknown())?;
+                (row.shard, row.layout, sequence, catalog::table(c"shard"))
+            }
+        };
+        let layout =
+            catalog::layout(&layout_name).ok_or_else(|| report::no_layout(&layout_name))?;
+        let shard = layout.shard(shard.into()).map_err(|_| {
+            report::shard_not_in_layout(shard.into(), &layout_name, layout.shards())
+        })?;
+        // Its number may have come from elsewhere, and be that of anything here: to write ids
+        // into a sequence of somebody else would break what that is for.
+        if let Some(shape) = catalog::sequence_shape(sequence) {
+            let (increment, min) =
+                (layout.shards() * layout.slots(), shard.number() * layout.slots());
+            if (shape.increment, shape.min) != (increment, min) {
+                let name = backend::relation_name(sequence);
+                return Err(report::not_its_generator(&name, shard.number(), increment, min));
+            }
+        }
+        let most_kept = layout.whole_slots(KEPT_US) / KEPT_PART;
+        Ok(Facts { sequence, table, shard, layout: shared(layout), most_kept })
+    }
+
+    pub(super) fn unknown(&self) -> Report {
+        match self.key.as_sequence() {
+            Some(sequence) => report::no_id_sequence(&backend::relation_name(sequence)),
+            None => report::no_such_shard(self.key.as_shard()),
+        }
+    }
+
+    pub(super) fn layout_name(&self) -> String {
+        match self.key.as_sequence() {
+            Some(sequence) => catalog::id_sequence(sequence).map(|(_, layout)| layout),
+            None => catalog::shard(self.key.as_shard()).map(|row| row.layout),
+        }
+        .unwrap_or_default()
+    }
+}
+
+/// Refuses a shard that does not give ids here: moved, fenced, dropped, or restored from elsewhere.
+fn check_state(row: &catalog::ShardRow) -> Result<(), Report> {
+    match row.state.as_str() {
+        "moved" => {
+            let node = row.node.as_deref().unwrap_or("?");
+            return Err(report::moved(row.shard, node, row.map_version));
+        }
+        "fenced" => return Err(report::fenced(row.shard)),
+        "dropped" => return Err(report::no_such_shard(row.shard)),
+        _ => {}
+    }
+    if let (Some(system), Some(database)) = (row.system_identifier, &row.database)
+        && (system != backend::system_identifier() || !backend::in_database(database))
+    {
+        return Err(report::restored_elsewhere(row.shard, database));
+    }
+    Ok(())
+}
