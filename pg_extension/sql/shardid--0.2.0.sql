@@ -279,6 +279,26 @@ CREATE TRIGGER row_restored BEFORE INSERT ON shardid.shard
 CREATE TRIGGER row_restored BEFORE INSERT ON shardid.id_sequence
     FOR EACH ROW EXECUTE FUNCTION shardid.row_restored();
 
+-- A dump does not say how far ids went where it does not have the sequence, or has one that was put back.
+CREATE FUNCTION shardid.note_restored(sequence oid) RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'note_restored_wrapper';
+COMMENT ON FUNCTION shardid.note_restored(oid) IS
+    'has ids of generators whose past is unknown begin max_drift ahead of the clock, if that one has come from elsewhere';
+
+CREATE FUNCTION shardid.generator_restored() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM shardid.note_restored(NEW.sequence::oid);
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION shardid.generator_restored() IS 'calls note_restored() for a row that was not made by create_shard()';
+
+CREATE TRIGGER generator_restored AFTER INSERT ON shardid.shard
+    FOR EACH ROW WHEN (NEW.state = 'open') EXECUTE FUNCTION shardid.generator_restored();
+CREATE TRIGGER generator_restored AFTER INSERT ON shardid.id_sequence
+    FOR EACH ROW EXECUTE FUNCTION shardid.generator_restored();
+
 -- Whoever drops a schema, or a table that owns the sequence, has the right to. Where event
 -- triggers are off, the row keeps a bare number: whatever uses one looks what it is of.
 CREATE FUNCTION shardid.sequence_dropped() RETURNS event_trigger

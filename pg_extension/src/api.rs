@@ -92,7 +92,7 @@ fn id_at(time: TimestampWithTimeZone) -> i64 {
 fn id_at_in(time: TimestampWithTimeZone, layout: &str) -> i64 {
     let found = self::layout(layout).id_at(from_timestamp(time));
     or_throw(found.map_err(|e| match e {
-        IdError::Ended => report::layout_ended(layout),
+        IdError::Ended => report::time_past_layout(layout),
         other => report::not_of_layout(other, layout),
     }))
 }
@@ -203,6 +203,15 @@ fn raise_horizon(id: i64, layout: &str) {
     if let Ok(parts) = rule.decode(id) {
         let index = rule.index_of(Position { tick: parts.tick, slot: parts.slot });
         or_throw(horizon::get().raise(rule.instant_of(index), true));
+    }
+}
+
+/// Has the horizon be a drift ahead of the clock where a generator comes from elsewhere, with
+/// a dump: its ids may have gone so far there, and neither it nor the dump says.
+#[pg_extern]
+fn note_restored(sequence: Option<pg_sys::Oid>) {
+    if !sequence.is_some_and(|sequence| held::is_begun(sequence, backend::timeline())) {
+        or_throw(horizon::get().raise_by_drift());
     }
 }
 

@@ -79,6 +79,12 @@ impl Horizon {
         self.instant.at_most_at(lsn)
     }
 
+    /// Has the horizon be as far ahead of the clock as ids may be.
+    pub(crate) fn raise_by_drift(&self) -> Result<(), Report> {
+        let ahead_us = backend::now_us().saturating_add(settings::max_drift_us());
+        self.raise(ahead_us, true).map(|_| ())
+    }
+
     /// On a timeline that is not the first: how far ids of the one before can have gone,
     /// also those of generators that it has made and this one has lost.
     pub(crate) fn of_earlier_timelines(&self) -> Result<Option<i64>, Report> {

@@ -154,6 +154,13 @@ pub(crate) fn not_owned(sequence: &str) -> Report {
         .hint("SET ROLE to its owner first.")
 }
 
+/// With the words of PostgreSQL, whose own error would carry a backtrace of ours.
+pub(crate) fn read_only(command: &str, standby: bool) -> Report {
+    let why = if standby { "during recovery" } else { "in a read-only transaction" };
+    Report::new(b"25006", format!("cannot execute {command} {why}"))
+        .hint("Take ids on the primary, in a transaction that may write.")
+}
+
 pub(crate) fn in_transaction_block() -> Report {
     Report::new(b"25001", "create_shards() cannot run inside a transaction block".into())
         .detail("It commits after every hundred shards.")
@@ -256,6 +263,12 @@ pub(crate) fn layout_ended(layout: &str) -> Report {
     Report::new(b"22003", format!("layout \"{layout}\" has no ids left: its time is over")).hint(
         "SELECT name, ends_at FROM shardid.layouts; create the shard anew on a layout that lasts.",
     )
+}
+
+/// A time that no id of the layout can be of.
+pub(crate) fn time_past_layout(layout: &str) -> Report {
+    Report::new(b"22003", format!("the time is past the end of layout \"{layout}\""))
+        .hint("SELECT name, ends_at FROM shardid.layouts;")
 }
 
 pub(crate) fn no_last_id() -> Report {

@@ -121,11 +121,9 @@ pub(crate) fn refuse_where_no_writes(command: &'static CStr) -> Result<(), Repor
     }
     // All transactions of a standby are read-only, too.
     if read_only() {
-        // SAFETY: both take a name for their message and raise an ordinary error.
-        unsafe {
-            pg_sys::PreventCommandDuringRecovery(command.as_ptr());
-            pg_sys::PreventCommandIfReadOnly(command.as_ptr());
-        }
+        // SAFETY: reads the state of the server.
+        let standby = unsafe { pg_sys::RecoveryInProgress() };
+        return Err(report::read_only(&command.to_string_lossy(), standby));
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use core::ffi::c_int;
 use pgrx::pg_sys;
 use shardid_ids::{self as ids, File, Trace};
 
+use super::backend::Timeline;
 use super::ffi;
 
 /// Where the page of a relation is: good while the relation is locked and unchanged.
@@ -32,13 +33,7 @@ pub(crate) struct Place {
 impl Place {
     /// What a trace on this page is of.
     pub(super) fn file(&self, timeline: u32) -> File {
-        let ffi::RelationFile { spcOid, dbOid, relNumber } = self.file;
-        File {
-            tablespace: spcOid.to_u32(),
-            database: dbOid.to_u32(),
-            number: relNumber.to_u32(),
-            timeline,
-        }
+        self.file.of_timeline(timeline)
     }
 
     /// Whether changes of the relation are logged.
@@ -54,6 +49,17 @@ impl Place {
     /// Whether it is good in a later transaction as well.
     pub(crate) fn lasts(&self) -> bool {
         self.needs_wal && !self.made_here
+    }
+}
+
+impl ffi::RelationFile {
+    fn of_timeline(self, timeline: u32) -> File {
+        File {
+            tablespace: self.spcOid.to_u32(),
+            database: self.dbOid.to_u32(),
+            number: self.relNumber.to_u32(),
+            timeline,
+        }
     }
 }
 
@@ -121,9 +127,24 @@ pub(crate) fn lock(sequence: pg_sys::Oid) {
 /// By its number. A query by its name reads whatever has that name by now; a view would run
 /// the functions of its owner with the rights of whoever reads it.
 pub(crate) fn stand(sequence: pg_sys::Oid) -> Result<(i64, bool), Unusable> {
+    look(sequence, |seen, _| (seen.last_value, seen.is_called))
+}
+
+/// Whether the page says where the generator stands: it was begun here, or has given ids here,
+/// and has not come from elsewhere since.
+pub(crate) fn is_begun(sequence: pg_sys::Oid, timeline: Timeline) -> bool {
+    let own = look(sequence, |seen, file| {
+        seen.trace_of(File { timeline: timeline.number, ..file }).is_some()
+    });
+    own.unwrap_or(false)
+}
+
+/// Reads the page of any sequence but a temporary one, whichever its file is; the file that
+/// `read` gets is of no timeline.
+fn look<T>(sequence: pg_sys::Oid, read: impl FnOnce(ids::Page, File) -> T) -> Result<T, Unusable> {
     // SAFETY: one guard around the path; the relation is locked, and its page from
     // `Page::lock` to `UnlockReleaseBuffer`, with nothing in between that can fail.
-    unsafe {
+    let looked = unsafe {
         pg_sys::ffi::pg_guard_ffi_boundary(|| {
             let relation = ffi::try_relation_open(sequence, pg_sys::AccessShareLock as _);
             if relation.is_null() {
@@ -137,15 +158,16 @@ pub(crate) fn stand(sequence: pg_sys::Oid) -> Result<(i64, bool), Unusable> {
             } else {
                 Page::lock(ffi::ReadBuffer(relation, 0))
             };
-            let stand = page.map(|page| {
+            let looked = page.map(|page| {
                 let seen = page.seen();
                 ffi::UnlockReleaseBuffer(page.buffer);
-                (seen.last_value, seen.is_called)
+                (seen, file_of(relation).of_timeline(0))
             });
             ffi::relation_close(relation, pg_sys::NoLock as _);
-            stand
+            looked
         })
-    }
+    };
+    looked.map(|(seen, file)| read(seen, file))
 }
 
 /// The page of a sequence, under its exclusive content lock.

@@ -200,6 +200,54 @@ fn a_dump_without_the_schema_of_a_shard_restores_all_others() {
     assert_eq!(copy.psql("SELECT 'no.such'::shardid.regsequence, '-'::shardid.regsequence"), "-|-");
 }
 
+/// What was put back, or is not in the dump, does not say how far its ids went.
+#[test]
+fn a_dump_without_what_a_shard_knew_goes_on_above_its_rows() {
+    for (before, options) in [
+        ("ALTER SEQUENCE shard_0005.shard_id_seq RESTART", &[][..]),
+        ("SELECT setval('shard_0005.shard_id_seq', min(id)) FROM photos", &[]),
+        ("ALTER SEQUENCE shard_0005.shard_id_seq RESTART", &["-Fc"]),
+        ("DROP SCHEMA shard_0005 CASCADE", &[]),
+        ("SELECT", &["-N", "shard_0005"]),
+    ] {
+        let database = Database::fresh();
+        let mut client = database.connect();
+        run(
+            &mut client,
+            "SELECT create_shard(5); CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5)); \
+             INSERT INTO photos DEFAULT VALUES",
+        );
+        run_ahead(&mut client, 5);
+        run(&mut client, "INSERT INTO photos DEFAULT VALUES");
+        run(&mut client, before);
+        let file = tempfile();
+        let mut command = database.command("pg_dump");
+        output(command.args(options).args(["-f", &file, database.name()]));
+        let ahead: bool = one(
+            &mut client,
+            "SELECT id_time(max(id)) > clock_timestamp() + interval '1 s' FROM photos",
+        );
+        assert!(ahead, "not ahead of the clock: the test would prove nothing");
+        let copy = Database::fresh_plain();
+        if options == ["-Fc"] {
+            let restore = |part: &[&str]| {
+                let mut command = copy.command("pg_restore");
+                output(command.args(part).args(["-d", copy.name(), &file]));
+            };
+            restore(&["-s"]);
+            restore(&["-a"]);
+        } else {
+            output(copy.command("psql").args(["-q", "-f", &file, copy.name()]));
+        }
+        std::fs::remove_file(file).unwrap();
+        let mut client = copy.connect();
+        let last: i64 = one(&mut client, "SELECT max(id) FROM photos");
+        run(&mut client, "SELECT create_shard(5, if_not_exists => true)");
+        let next: i64 = one(&mut client, "SELECT next_id(5)");
+        assert!(next > last, "{before}, {options:?}: {next} after {last}");
+    }
+}
+
 #[test]
 fn a_database_owner_who_is_no_superuser_dumps_and_restores() {
     let (from, to) = (Database::fresh_plain(), Database::fresh_plain());
