@@ -17,6 +17,8 @@ on_both_engines!(
     what_is_left_out_is_chosen_and_a_gapless_ticket_is_adopted_by_hand,
     adopting_where_nothing_is_strange_changes_nothing,
     a_semi_synchronous_replica_has_every_number_that_a_client_was_told,
+    a_copy_of_the_files_hands_out_nothing_where_it_is_known_by_another_number,
+    a_restored_dump_hands_out_nothing_where_the_server_has_another_number,
 );
 
 /// Where MySQL finds the plugins it came with; MariaDB needs none here.
@@ -246,16 +248,39 @@ fn has_done_what_arrived(replica: &Server) -> bool {
     row.get::<u64, _>(read) == row.get::<u64, _>(done)
 }
 
-/// A dump is a copy as well, where the other server has another number.
-#[test]
-fn on_mysql_a_restored_dump_hands_out_nothing_before_it_is_adopted() {
-    let source = source_with_everything(Engine::MySql);
+fn a_copy_of_the_files_hands_out_nothing_where_it_is_known_by_another_number(engine: Engine) {
+    let source = source_with_everything(engine);
+    source.stop();
+    // The limit: nothing tells two servers apart that have one number. Only a cluster file
+    // with both of them does; see `a_copy_of_a_server_is_refused`.
+    let copy = Server::builder(engine).copy_of(&source).start();
+    assert_eq!(tickets(&mut copy.connect(), 1), [5]);
+    drop(copy);
+    let mut other = Server::builder(engine).copy_of(&source);
+    match engine {
+        Engine::MariaDb => other = other.option("--server-id=2"),
+        Engine::MySql => std::fs::remove_file(source.folder().join("data/auto.cnf"))
+            .expect("MySQL keeps its server_uuid there"),
+    }
+    let other = other.start();
+    let client = &mut other.connect();
+    for sql in ["SELECT shardid.next_ticket('orders')", "SELECT shardid.next_id(5)"] {
+        let words = expect_refused(client, sql, "55000");
+        assert!(words.contains("CALL shardid.adopt()"), "{words}");
+    }
+    query::<Adopted>(client, "CALL shardid.adopt()");
+    assert_eq!(tickets(client, 1), [3_000_005]);
+}
+
+/// A dump is a copy as well.
+fn a_restored_dump_hands_out_nothing_where_the_server_has_another_number(engine: Engine) {
+    let source = source_with_everything(engine);
     let dump = source
         .command("dump")
         .args(["--routines", "--triggers", "--single-transaction", "--databases", "shardid"])
         .output()
         .expect("the dump runs");
-    let restored = Server::builder(Engine::MySql).bare().start();
+    let restored = Server::builder(engine).bare().option("--server-id=2").start();
     let mut input =
         restored.command("client").stdin(Stdio::piped()).spawn().expect("the client runs");
     input.stdin.take().expect("a pipe").write_all(&dump.stdout).expect("it reads");
