@@ -32,6 +32,9 @@ pub enum Clock {
     /// The machine's clock plus the offset that was last set when the server
     /// started; ten times as fast.
     AtStart,
+    /// The machine's clock plus the offset last given to `Server::set_clock`, which a
+    /// running server sees within two seconds; as fast as [`Clock::AtStart`].
+    EachSecond,
 }
 
 impl Clock {
@@ -52,9 +55,10 @@ impl Clock {
         vec![
             ("LD_PRELOAD", library().display().to_string()),
             ("FAKETIME_TIMESTAMP_FILE", file.display().to_string()),
-            // Look at the file each time or once, not every ten seconds.
+            // Look at the file each time, each second or once, not every ten seconds.
             match self {
                 Self::AtStart => ("FAKETIME_CACHE_DURATION", "1000000000".into()),
+                Self::EachSecond => ("FAKETIME_CACHE_DURATION", "1".into()),
                 _ => ("FAKETIME_NO_CACHE", "1".into()),
             },
             ("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),

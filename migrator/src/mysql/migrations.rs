@@ -39,6 +39,8 @@ pub(super) const SCHEMA: Files<30> = [
     ("V28__adopt", sql!("schema/V28__adopt.sql")),
     ("V29__shard_for", sql!("schema/V29__shard_for.sql")),
     ("V30__lower_counters", sql!("schema/V30__lower_counters.sql")),
+    ("V31__zones", sql!("schema/V31__zones.sql")),
+    ("V32__flickr_database", sql!("schema/V32__flickr_database.sql")),
 ];
 
 #[cfg(test)]

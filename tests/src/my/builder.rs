@@ -18,6 +18,7 @@ pub struct Builder {
     clock: Clock,
     zone: Option<String>,
     install: bool,
+    copied: Option<PathBuf>,
 }
 
 impl Builder {
@@ -29,6 +30,7 @@ impl Builder {
             clock: Clock::Real,
             zone: None,
             install: true,
+            copied: None,
         }
     }
 
@@ -67,7 +69,14 @@ impl Builder {
         self
     }
 
-    /// Makes a server with an identity of its own and starts it.
+    /// Takes a file by file copy of a server that is down, with all that it is known by.
+    #[must_use]
+    pub fn copy_of(mut self, server: &Server) -> Self {
+        self.copied = Some(server.folder().join("data"));
+        self
+    }
+
+    /// Makes a server with an identity of its own, unless it is a copy, and starts it.
     ///
     /// # Panics
     ///
@@ -78,10 +87,12 @@ impl Builder {
         let data = folder.join("data");
         run(as_server("cp".as_ref(), &[])
             .arg("-a")
-            .arg(template(self.engine, self.install))
+            .arg(self.copied.clone().unwrap_or_else(|| template(self.engine, self.install)))
             .arg(&data));
-        // Two servers with one identity would not be two servers.
-        let _ = std::fs::remove_file(data.join("auto.cnf"));
+        if self.copied.is_none() {
+            // Two servers with one identity would not be two servers.
+            let _ = std::fs::remove_file(data.join("auto.cnf"));
+        }
         let mut attempts = 5;
         loop {
             let server = Server::new(
@@ -95,7 +106,7 @@ impl Builder {
             );
             match server.try_start() {
                 Ok(()) => {
-                    if self.install {
+                    if self.install && self.copied.is_none() {
                         server.query("UPDATE shardid.server SET instance = uuid()");
                     }
                     return server;

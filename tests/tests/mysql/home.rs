@@ -3,10 +3,11 @@
 
 use std::io::Write;
 use std::process::Stdio;
+use std::thread::{scope, sleep};
 use std::time::Duration;
 
-use shardid_tests::my::{Engine, Server, expect_refused, query};
-use shardid_tests::mysql::Conn;
+use shardid_tests::my::{Engine, Server, expect_refused, query, try_query};
+use shardid_tests::mysql::{Conn, Row};
 use shardid_tests::{on_both_engines, wait_until};
 
 use crate::harness::ids;
@@ -15,10 +16,23 @@ on_both_engines!(
     a_promoted_replica_hands_out_nothing_before_it_is_adopted,
     what_is_left_out_is_chosen_and_a_gapless_ticket_is_adopted_by_hand,
     adopting_where_nothing_is_strange_changes_nothing,
+    a_semi_synchronous_replica_has_every_number_that_a_client_was_told,
+    a_copy_of_the_files_hands_out_nothing_where_it_is_known_by_another_number,
+    a_restored_dump_hands_out_nothing_where_the_server_has_another_number,
 );
 
+/// Where MySQL finds the plugins it came with; MariaDB needs none here.
+fn plugins(engine: Engine) -> String {
+    let beside = engine.find().expect("it is here");
+    let folder = beside.with_file_name("../usr/lib/mysql/plugin");
+    match engine == Engine::MySql && folder.exists() {
+        true => format!("--plugin-dir={}", folder.display()),
+        false => "--skip-name-resolve".into(),
+    }
+}
+
 fn source_with_everything(engine: Engine) -> Server {
-    let source = Server::builder(engine).name("the source").start();
+    let source = Server::builder(engine).name("the source").option(&plugins(engine)).start();
     source.query(
         "CALL shardid.create_shard(5, 'instagram'); CALL shardid.create_shard(6, 'js53');
          CALL shardid.create_ticket('orders', 2, 3); CALL shardid.create_ticket('invoices', 1, 1);
@@ -32,32 +46,44 @@ fn source_with_everything(engine: Engine) -> Server {
 
 /// A replica by row, up to now; what comes later does not reach it.
 fn replica_of(source: &Server, engine: Engine) -> Server {
-    let replica =
-        Server::builder(engine).bare().name("the replica").option("--server-id=2").start();
+    let replica = follower_of(source, engine);
+    promote(&replica);
+    replica
+}
+
+/// A replica by row that goes on following, and has what the source had up to now.
+fn follower_of(source: &Server, engine: Engine) -> Server {
+    let replica = Server::builder(engine)
+        .bare()
+        .name("the replica")
+        .option("--server-id=2")
+        .option(&plugins(engine))
+        .start();
     source.query(
         "CREATE USER 'repl'@'%' IDENTIFIED BY 'repl'; GRANT REPLICATION SLAVE ON *.* TO 'repl'@'%'",
     );
     let port = source.port();
-    let (follow, stop) = match engine {
-        Engine::MariaDb => (
-            format!(
-                "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {port}, MASTER_USER = 'repl', MASTER_PASSWORD = 'repl', MASTER_LOG_FILE = 'binlog.000001', MASTER_LOG_POS = 4; START SLAVE"
-            ),
-            "STOP SLAVE; RESET SLAVE ALL",
+    let follow = match engine {
+        Engine::MariaDb => format!(
+            "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {port}, MASTER_USER = 'repl', MASTER_PASSWORD = 'repl', MASTER_LOG_FILE = 'binlog.000001', MASTER_LOG_POS = 4; START SLAVE"
         ),
-        Engine::MySql => (
-            format!(
-                "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {port}, SOURCE_USER = 'repl', SOURCE_PASSWORD = 'repl', GET_SOURCE_PUBLIC_KEY = 1, SOURCE_LOG_FILE = 'binlog.000001', SOURCE_LOG_POS = 4; START REPLICA"
-            ),
-            "STOP REPLICA; RESET REPLICA ALL",
+        Engine::MySql => format!(
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {port}, SOURCE_USER = 'repl', SOURCE_PASSWORD = 'repl', GET_SOURCE_PUBLIC_KEY = 1, SOURCE_LOG_FILE = 'binlog.000001', SOURCE_LOG_POS = 4; START REPLICA"
         ),
     };
     source.query("CREATE DATABASE arrived");
     let arrived = "SELECT count(*) FROM information_schema.schemata WHERE schema_name = 'arrived'";
     replica.query(&follow);
     wait_until(Duration::from_secs(60), "the replica", || replica.value::<i64>(arrived) == 1);
-    replica.query(stop);
     replica
+}
+
+/// Makes a server of its own of a replica.
+fn promote(replica: &Server) {
+    replica.query(match replica.engine() {
+        Engine::MariaDb => "STOP SLAVE; RESET SLAVE ALL",
+        Engine::MySql => "STOP REPLICA; RESET REPLICA ALL",
+    });
 }
 
 fn tickets(client: &mut Conn, count: usize) -> Vec<i64> {
@@ -154,16 +180,107 @@ fn adopting_where_nothing_is_strange_changes_nothing(engine: Engine) {
     assert!(after > before && server.value::<bool>(&ms));
 }
 
-/// A dump is a copy as well, where the other server has another number.
-#[test]
-fn on_mysql_a_restored_dump_hands_out_nothing_before_it_is_adopted() {
-    let source = source_with_everything(Engine::MySql);
+fn a_semi_synchronous_replica_has_every_number_that_a_client_was_told(engine: Engine) {
+    let source = source_with_everything(engine);
+    let replica = follower_of(&source, engine);
+    // MariaDB has it built in, and waits after the commit where it is not told otherwise.
+    let (on_replica, on_source, clients) = match engine {
+        Engine::MariaDb => (
+            "SET GLOBAL rpl_semi_sync_slave_enabled = ON; STOP SLAVE IO_THREAD; START SLAVE IO_THREAD",
+            "SET GLOBAL rpl_semi_sync_master_wait_point = AFTER_SYNC, GLOBAL rpl_semi_sync_master_timeout = 60000, GLOBAL rpl_semi_sync_master_enabled = ON",
+            "Rpl_semi_sync_master_clients",
+        ),
+        Engine::MySql => (
+            "INSTALL PLUGIN rpl_semi_sync_replica SONAME 'semisync_replica.so'; SET GLOBAL rpl_semi_sync_replica_enabled = ON; STOP REPLICA IO_THREAD; START REPLICA IO_THREAD",
+            "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'; SET GLOBAL rpl_semi_sync_source_timeout = 60000, GLOBAL rpl_semi_sync_source_enabled = ON",
+            "Rpl_semi_sync_source_clients",
+        ),
+    };
+    source.query(on_source);
+    replica.query(on_replica);
+    let status = format!("SHOW GLOBAL STATUS LIKE '{clients}'");
+    wait_until(Duration::from_secs(60), "the replica that answers", || {
+        source.value::<(String, String)>(&status).1 == "1"
+    });
+
+    // One client of each; the source dies at whatever they are doing.
+    let statements = [
+        "SELECT shardid.next_id(5)",
+        "SELECT shardid.next_id(6)",
+        "SELECT shardid.next_ticket('orders')",
+        "REPLACE INTO flickr.Tickets64 (stub) VALUES ('a'); SELECT last_insert_id()",
+    ];
+    let told: Vec<i64> = scope(|scope| {
+        let threads = statements.map(|sql| {
+            let client = &source;
+            scope.spawn(move || {
+                let mut client = client.connect();
+                let mut last = 0;
+                while let Ok(number) = try_query::<i64>(&mut client, sql) {
+                    assert!(number[0] > last);
+                    last = number[0];
+                }
+                last
+            })
+        });
+        sleep(Duration::from_secs(1));
+        source.kill9();
+        threads.into_iter().map(|thread| thread.join().expect("it ends")).collect()
+    });
+
+    wait_until(Duration::from_secs(60), "what has arrived", || has_done_what_arrived(&replica));
+    promote(&replica);
+    let new = &mut replica.connect();
+    query::<Adopted>(new, "CALL shardid.adopt_leaving_out(0)");
+    for (sql, told) in statements.into_iter().zip(told) {
+        let next = query::<i64>(new, sql)[0];
+        assert!(told > 2 && next > told, "{sql} gave {next}, and {told} was told before");
+    }
+}
+
+/// Whether a replica has done all that it has of its source.
+fn has_done_what_arrived(replica: &Server) -> bool {
+    let (sql, read, done) = match replica.engine() {
+        Engine::MariaDb => ("SHOW SLAVE STATUS", "Read_Master_Log_Pos", "Exec_Master_Log_Pos"),
+        Engine::MySql => ("SHOW REPLICA STATUS", "Read_Source_Log_Pos", "Exec_Source_Log_Pos"),
+    };
+    let row = query::<Row>(&mut replica.connect(), sql).pop().expect("it is a replica");
+    row.get::<u64, _>(read) == row.get::<u64, _>(done)
+}
+
+fn a_copy_of_the_files_hands_out_nothing_where_it_is_known_by_another_number(engine: Engine) {
+    let source = source_with_everything(engine);
+    source.stop();
+    // The limit: nothing tells two servers apart that have one number. Only a cluster file
+    // with both of them does; see `a_copy_of_a_server_is_refused`.
+    let copy = Server::builder(engine).copy_of(&source).start();
+    assert_eq!(tickets(&mut copy.connect(), 1), [5]);
+    drop(copy);
+    let mut other = Server::builder(engine).copy_of(&source);
+    match engine {
+        Engine::MariaDb => other = other.option("--server-id=2"),
+        Engine::MySql => std::fs::remove_file(source.folder().join("data/auto.cnf"))
+            .expect("MySQL keeps its server_uuid there"),
+    }
+    let other = other.start();
+    let client = &mut other.connect();
+    for sql in ["SELECT shardid.next_ticket('orders')", "SELECT shardid.next_id(5)"] {
+        let words = expect_refused(client, sql, "55000");
+        assert!(words.contains("CALL shardid.adopt()"), "{words}");
+    }
+    query::<Adopted>(client, "CALL shardid.adopt()");
+    assert_eq!(tickets(client, 1), [3_000_005]);
+}
+
+/// A dump is a copy as well.
+fn a_restored_dump_hands_out_nothing_where_the_server_has_another_number(engine: Engine) {
+    let source = source_with_everything(engine);
     let dump = source
         .command("dump")
         .args(["--routines", "--triggers", "--single-transaction", "--databases", "shardid"])
         .output()
         .expect("the dump runs");
-    let restored = Server::builder(Engine::MySql).bare().start();
+    let restored = Server::builder(engine).bare().option("--server-id=2").start();
     let mut input =
         restored.command("client").stdin(Stdio::piped()).spawn().expect("the client runs");
     input.stdin.take().expect("a pipe").write_all(&dump.stdout).expect("it reads");

@@ -7,13 +7,17 @@ use std::time::{Duration, Instant};
 use shardid_tests::my::{Engine, Ledger, Plays};
 use shardid_tests::{on_both_engines, seed};
 
-on_both_engines!(plays_of_many_sessions_repeat_nothing, plays_find_what_other_functions_do_wrong,);
+on_both_engines!(
+    plays_of_many_sessions_repeat_nothing,
+    plays_find_what_other_functions_do_wrong,
+    plays_find_what_goes_wrong_when_the_clock_steps_back,
+);
 
 fn plays_of_many_sessions_repeat_nothing(engine: Engine) {
     let plays = Plays::new(engine, seed(), None);
     let until = Instant::now() + Duration::from_secs(20);
     let played = plays.run(0, until, 10).unwrap_or_else(|finding| panic!("{finding}"));
-    assert!(played.ids > 300 && played.next_play >= 3, "{played:?}");
+    assert!(played.ids > 300 && played.next_play >= 3 && played.steps > 0, "{played:?}");
 }
 
 /// The control: functions that are known to be wrong must be found out.
@@ -36,6 +40,26 @@ fn plays_find_what_other_functions_do_wrong(engine: Engine) {
         let finding = plays.run(0, until, 0).expect_err("it is wrong");
         assert!(expected.iter().any(|said| finding.what.contains(said)), "{finding}");
     }
+}
+
+/// Another control, right but for a clock that is back by more than a second: only the
+/// steps of the running server's clock find it out.
+fn plays_find_what_goes_wrong_when_the_clock_steps_back(engine: Engine) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sql/mysql/schema");
+    let now = fs::read_to_string(folder.join("V21__draw_id.sql")).expect("the file is there");
+    let planted = now.replace(
+        "SET new_id =",
+        "SET clock = clock + timestampdiff(MICROSECOND, now(6), sysdate(6));
+         SET drawn = if(drawn > clock + 1000000, clock + drawn % 4, drawn); SET new_id =",
+    );
+    assert_ne!(planted, now);
+    // Its first play steps forward, its second back.
+    let seed = 233;
+    let plays = Plays::new(engine, seed, Some(&planted));
+    let until = Instant::now() + Duration::from_secs(120);
+    let finding = plays.run(0, until, 0).expect_err("it is wrong");
+    let expected = [" came to ", " came after ", " stands in two rows"];
+    assert!(expected.iter().any(|said| finding.what.contains(said)), "{finding}");
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub(super) struct Actor<'a> {
     pending: Vec<(usize, i64)>,
     /// The last id that a statement returned, by shard.
     last: [i64; SHARDS],
+    /// The same of those that were committed: what ids go on above after a crash.
+    last_committed: [i64; SHARDS],
     /// The zone that the session has.
     zone: String,
     tags: i64,
@@ -55,6 +57,7 @@ impl<'a> Actor<'a> {
             open: false,
             pending: Vec::new(),
             last: [-1; SHARDS],
+            last_committed: [-1; SHARDS],
             zone: String::new(),
             tags: ((play as i64) << 20) | ((number as i64) << 16),
         }
@@ -152,6 +155,7 @@ impl<'a> Actor<'a> {
         self.open = false;
         if self.strict {
             self.pending.clear();
+            self.last = self.last_committed;
         }
     }
 
@@ -197,6 +201,7 @@ impl<'a> Actor<'a> {
 
     fn undone(&mut self) -> Result<(), String> {
         if self.strict {
+            // The session goes on, and its ids rise whatever was undone; see dropped().
             self.pending.clear();
             return Ok(());
         }
@@ -207,6 +212,7 @@ impl<'a> Actor<'a> {
         for (layout, id) in std::mem::take(&mut self.pending) {
             self.plays.ledger.add(layout, id, &self.name)?;
         }
+        self.last_committed = self.last;
         Ok(())
     }
 

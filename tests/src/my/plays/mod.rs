@@ -1,5 +1,5 @@
 //! Short plays of several sessions, made up from a seed: whatever a session may do that
-//! takes ids, with kills, with crashes at which the clock steps, and one ledger of every id that
+//! takes ids, with kills, with steps of the clock, with crashes, and one ledger of every id that
 //! any client saw.
 //!
 //! Plays are numbered: a seed and a number determine what its clients do, though not
@@ -65,6 +65,8 @@ pub struct Played {
     pub kills: u64,
     /// Crashes of the server.
     pub crashes: u64,
+    /// Steps of the clock of a server that ran.
+    pub steps: u64,
 }
 
 /// Every id that a client saw, and who did.
@@ -104,7 +106,7 @@ impl Plays {
         // The tables of a play may be waited for; not for long.
         let server = Server::builder(engine)
             .name("the server of plays")
-            .clock(Clock::AtStart)
+            .clock(Clock::EachSecond)
             .option("--innodb-lock-wait-timeout=1")
             .option("--lock-wait-timeout=2")
             .start();
@@ -146,13 +148,13 @@ impl Plays {
                  END WHILE;
              END",
         );
+        if let Some(sql) = replace {
+            query::<u64>(client, sql);
+        }
         query::<u64>(
             client,
             "CREATE EVENT plays.e ON SCHEDULE EVERY 1 SECOND DO INSERT INTO plays.t1 (tag) VALUES (-1), (-1)",
         );
-        if let Some(sql) = replace {
-            query::<u64>(client, sql);
-        }
         Self { server, seed, ledger: Ledger::default() }
     }
 
@@ -174,6 +176,12 @@ impl Plays {
         let mut rng = self.rng(play, 1000);
         let clients = rng.random_range(2..=5);
         let with_kills = with_crash || rng.random_range(0..3) > 0;
+        if rng.random_range(0..2) == 0 {
+            // The server sees it within two seconds, at whatever it is doing. It is less than
+            // the 10 s that ids may be ahead of the clock, so none is refused.
+            self.server.set_clock(f64::from(rng.random_range(-50..30)) / 10.0);
+            played.steps += 1;
+        }
         let connections: Vec<AtomicU32> = (0..clients).map(|_| AtomicU32::new(0)).collect();
         let (done, kills) = (AtomicBool::new(false), AtomicU64::new(0));
         let result = scope(|scope| {
