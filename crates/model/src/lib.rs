@@ -51,6 +51,7 @@ mod horizon;
 mod leave_out;
 mod makings;
 mod mending;
+pub mod moves;
 mod number;
 mod old;
 mod recovery;

@@ -93,12 +93,12 @@ pub(crate) async fn retire(file: &ClusterFile, id: i64) -> Result<(), Failure> {
 async fn drop_old_copy(
     file: &ClusterFile,
     mut journal: Journal,
-    record: Move,
+    mut record: Move,
 ) -> Result<(), Failure> {
     let id = record.id;
     let mut source = Server::connect(file, &record.source).await?;
     let mut target = Server::connect(file, &record.target).await?;
-    journal.claim(&record, &mut [&mut source, &mut target]).await?;
+    journal.claim(&mut record, &mut [&mut source, &mut target]).await?;
     if !journal.begin_retire(id).await? {
         let moves = journal.list(0).await?;
         let going = moves.iter().find(|m| m.rollback_of == Some(id) && !m.state.is_over());

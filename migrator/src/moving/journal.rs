@@ -153,6 +153,7 @@ impl Journal {
         way_back: bool,
     ) -> Result<i64, Failure> {
         let kind = rollback_of.map_or(MoveKind::Copy, |_| MoveKind::Rollback);
+        cuts::at(format_args!("plan/before"));
         let query = sqlx::query_scalar(sql!("move/journal/plan.sql"))
             .bind(shard.as_sql())
             .bind(source.as_str())
@@ -165,6 +166,12 @@ impl Journal {
         match query.fetch_optional(&mut self.server.connection).await {
             Ok(Some(id)) => Ok(id),
             Ok(None) => {
+                let home = sqlx::query_scalar(sql!("move/journal/home_of.sql"));
+                let home: Vec<String> = self.server.column(home.bind(shard.as_sql())).await?;
+                if home.first().is_none_or(|home| home != source.as_str()) {
+                    return Err(Failure::new(format!("shard {shard} is not on {source} any more"))
+                        .hint("`shardid map` shows where each shard is"));
+                }
                 let earlier = rollback_of.unwrap_or_default();
                 Err(Failure::new(format!("the old copy of move {earlier} is not there any more"))
                     .hint(format!("`shardid move {shard} --to {target}` takes it back")))
@@ -230,23 +237,27 @@ impl Journal {
         self.read(id).await
     }
 
-    /// Claims the shard of a move on these nodes for a new term, and the move itself.
+    /// Claims the shard of a move on these nodes, and the move itself, for a term of ours.
     ///
     /// The lock keeps a second program out as long as the session that has it lasts; the
-    /// term does after that, and for what a server does late.
+    /// term does after that, and for what a server does late. With the term the move is
+    /// read again: from then on nobody else takes it further.
     pub(crate) async fn claim(
         &mut self,
-        record: &Move,
+        record: &mut Move,
         servers: &mut [&mut Server],
     ) -> Result<(), Failure> {
         let mut known = 0;
         'again: loop {
-            let number = self.draw_term(record.id, known).await?;
-            self.hand = Some((record.id, number));
+            let number = match self.hand {
+                Some((id, number)) if id == record.id && known == 0 => number,
+                _ => self.draw_term(record, known).await?,
+            };
             for server in servers.iter_mut() {
+                cuts::at(format_args!("claim/before-{}", server.node));
                 known = server.claim(Term { shard: record.shard, number }).await?;
                 if known != number {
-                    // The catalogue is older than the node: it was restored.
+                    // Another program's, unless the catalogue is older than the node.
                     continue 'again;
                 }
             }
@@ -254,13 +265,16 @@ impl Journal {
         }
     }
 
-    async fn draw_term(&mut self, id: i64, above: i64) -> Result<i64, Failure> {
+    /// Draws a term above one that a node knows, and has the move for it.
+    async fn draw_term(&mut self, record: &mut Move, above: i64) -> Result<i64, Failure> {
+        cuts::at(format_args!("claim/before-term"));
+        let id = record.id;
         let node = self.server.node.clone();
         let said = |error: sqlx::Error| failure(&node, &error);
         let mut transaction = self.server.connection.begin().await.map_err(said)?;
-        let number: i64 = sqlx::query_scalar(sql!("move/journal/draw_term.sql"))
+        let number: Option<i64> = sqlx::query_scalar(sql!("move/journal/draw_term.sql"))
             .bind(above)
-            .fetch_one(&mut *transaction)
+            .fetch_optional(&mut *transaction)
             .await
             .map_err(|error| match crate::postgres::is_sqlstate(&error, "42703") {
                 true => Failure::new("the catalogue is older than this program")
@@ -268,13 +282,21 @@ impl Journal {
                     .hint("`shardid apply` brings it up to date"),
                 false => said(error),
             })?;
-        sqlx::query(sql!("move/journal/take.sql"))
+        let number = number.ok_or_else(|| overtaken(id))?;
+        let taken: Option<i64> = sqlx::query_scalar(sql!("move/journal/take.sql"))
             .bind(id)
             .bind(number)
-            .execute(&mut *transaction)
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(said)?;
+        let row: MoveRow = sqlx::query_as(sql!("move/journal/read.sql"))
+            .bind(taken.ok_or_else(|| overtaken(id))?)
+            .fetch_one(&mut *transaction)
             .await
             .map_err(said)?;
         transaction.commit().await.map_err(said)?;
+        *record = row.try_into()?;
+        self.hand = Some((id, number));
         Ok(number)
     }
 

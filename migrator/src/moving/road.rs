@@ -137,9 +137,9 @@ impl Entrance {
     /// Connects to catalogue and source, and locks the move.
     pub(crate) async fn enter(file: &ClusterFile, id: i64) -> Result<Self, Failure> {
         let mut journal = Journal::open(file).await?;
-        let record = journal.begin(id).await?;
+        let mut record = journal.begin(id).await?;
         let mut source = Server::connect(file, &record.source).await?;
-        journal.claim(&record, &mut [&mut source]).await?;
+        journal.claim(&mut record, &mut [&mut source]).await?;
         Ok(Self { journal, record, source })
     }
 
@@ -177,7 +177,7 @@ impl Entrance {
     async fn reach_target(&mut self, file: &ClusterFile) -> Result<Server, Failure> {
         let mut target = Server::connect(file, &self.record.target).await?;
         let mut servers = [&mut self.source, &mut target];
-        self.journal.claim(&self.record, &mut servers).await?;
+        self.journal.claim(&mut self.record, &mut servers).await?;
         Ok(target)
     }
 

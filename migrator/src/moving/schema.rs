@@ -33,8 +33,12 @@ pub(super) async fn make(road: &mut Road<'_>) -> Result<(), Failure> {
     road.leave_on_target(LeftoverKind::Schema, &schema).await?;
     if !exists(road).await? {
         let parts = parts(road).await?;
+        let guard = sqlx::query_scalar(sql!("move/carry/guard_copy.sql"))
+            .bind(road.record.shard.as_sql())
+            .bind(schema);
+        let guard: Vec<String> = road.source.column(guard).await?;
         let text = parts.sql_of(&parts.early).await?;
-        run(road, text).await?;
+        run(road, std::iter::once(text).chain(guard).collect()).await?;
     }
     Ok(())
 }
@@ -52,7 +56,7 @@ pub(super) async fn make_indexes(road: &mut Road<'_>) -> Result<(), Failure> {
     }
     road.say("making indexes");
     let text = parts.sql_of(&parts.late).await?;
-    run(road, text).await
+    run(road, vec![text]).await
 }
 
 /// A hash of what the tables look like, to compare with another node's.
@@ -146,8 +150,8 @@ async fn exists(road: &mut Road<'_>) -> Result<bool, Failure> {
     Ok(!road.target.rows(query).await?.is_empty())
 }
 
-async fn run(road: &mut Road<'_>, text: String) -> Result<(), Failure> {
-    match road.target.all_or_none(vec![text], LOCK_MS).await? {
+async fn run(road: &mut Road<'_>, statements: Vec<String>) -> Result<(), Failure> {
+    match road.target.all_or_none(statements, LOCK_MS).await? {
         Batch::Done => Ok(()),
         Batch::LockTimeout => Err(Failure::new("the new copy is locked by somebody")
             .at(format!("node {}", road.target.node))),

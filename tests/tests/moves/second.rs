@@ -10,6 +10,14 @@ use shardid_tests::wait_until;
 
 use crate::shared;
 
+/// What another program does first that begins to work on a move.
+fn take_over(id: &str) -> String {
+    format!(
+        "WITH drawn AS (UPDATE shardid.catalog SET move_term = move_term + 1 RETURNING move_term)
+         UPDATE shardid.move SET term = move_term FROM drawn WHERE move = {id}"
+    )
+}
+
 #[test]
 fn an_abort_that_was_overtaken_by_the_switch_changes_nothing() {
     let (estate, shard) = (shared::estate(), shared::shard());
@@ -59,7 +67,7 @@ fn a_program_that_was_overtaken_changes_neither_journal_nor_node() {
     // In the journal: another has begun to work on the move.
     let held = estate.run_held("following/before-next", &there);
     let id = estate.last_move(shard);
-    estate.psql("pg1", &format!("UPDATE shardid.move SET term = term + 1 WHERE move = {id}"));
+    estate.psql("pg1", &take_over(&id));
     let overtaken = held.let_go();
     assert_eq!(overtaken.code, 3, "{}", overtaken.stderr);
     let words = format!("somebody else has begun to work on move {id}");
@@ -72,7 +80,7 @@ fn a_program_that_was_overtaken_changes_neither_journal_nor_node() {
 
     // In what it notes before it makes something.
     let held = estate.run_held("fenced/before-RaiseFence", &["resume", &id]);
-    estate.psql("pg1", &format!("UPDATE shardid.move SET term = term + 1 WHERE move = {id}"));
+    estate.psql("pg1", &take_over(&id));
     let overtaken = held.let_go();
     assert_eq!(overtaken.code, 3, "{}", overtaken.stderr);
     assert!(overtaken.stderr.contains("somebody else has begun"), "{}", overtaken.stderr);
@@ -125,5 +133,95 @@ fn a_program_that_was_overtaken_changes_neither_journal_nor_node() {
     });
     let tally = writer.end();
     estate.assert_whole(shard, &tally);
+    estate.assert_no_trace(shard);
+}
+
+/// What a program does on the nodes goes by the move as it is when nobody else can take it
+/// further any more, and one that was overtaken does not take it back.
+#[test]
+fn a_program_goes_by_the_state_that_it_finds_with_its_term() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let number = shard.to_string();
+    estate.run_cut("following/before-next", &["move", &number, "--to", "pg2", "--yes"]);
+    let id = estate.last_move(shard);
+
+    // Another has lost its lock, and gives the move up before we have a term.
+    let held = estate.run_held("claim/before-term", &["resume", &id]);
+    let gives_up = format!("UPDATE shardid.move SET state = 'aborting' WHERE move = {id}");
+    estate.psql("pg1", &gives_up);
+    held.let_go().ok();
+    assert_eq!((estate.state(&id).as_str(), estate.home(shard).as_str()), ("aborted", "pg1"));
+    estate.assert_no_trace(shard);
+
+    // Another has drawn a term after ours, and has claimed the node already.
+    estate.run_cut("following/before-next", &["move", &number, "--to", "pg2", "--yes"]);
+    let id = estate.last_move(shard);
+    let held = estate.run_held("claim/before-pg1", &["resume", &id]);
+    estate.psql(
+        "pg1",
+        &format!("UPDATE shardid.catalog SET move_term = move_term + 1; SELECT shardid.claim_shard({shard}, (SELECT move_term FROM shardid.catalog)::bigint)"),
+    );
+    let overtaken = held.let_go();
+    assert_eq!(overtaken.code, 3, "{}", overtaken.stderr);
+    assert!(overtaken.stderr.contains("somebody else has begun"), "{}", overtaken.stderr);
+    estate.run(&["abort", &id, "--yes"]).ok();
+}
+
+/// Where the shard is may have changed since a command looked at the map.
+#[test]
+fn a_move_from_where_the_shard_is_no_more_is_not_begun_and_leaves_the_old_copy_guarded() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let (number, schema) = (shard.to_string(), schema(shard));
+    let there = ["move", &number, "--to", "pg2", "--yes"];
+    let held = estate.run_held("plan/before", &there);
+    estate.run(&there).ok();
+    let refused = held.let_go().refused();
+    assert!(refused.contains(&format!("shard {shard} is not on pg1 any more")), "{refused}");
+    let first = estate.last_move(shard);
+    let moves = format!("SELECT count(*) FROM shardid.move WHERE shard = {shard}");
+    assert_eq!(estate.psql("pg1", &moves), "1");
+
+    // What lowers a fence leaves the guard of an old copy alone, whoever says it.
+    estate.psql(
+        "pg1",
+        &format!("INSERT INTO shardid.move (shard, source, target, schema, way_back, planned_by) VALUES ({shard}, 'pg1', 'pg2', '{schema}', false, 'test')"),
+    );
+    estate.run(&["abort", &estate.last_move(shard), "--yes"]).ok();
+    let late = estate
+        .node("pg1")
+        .connect(DATABASE)
+        .execute(&format!("INSERT INTO {schema}.item (id, n) VALUES (1, -1)"), &[]);
+    let code = late.unwrap_err().code().map(|code| code.code().to_owned());
+    assert_eq!(code.as_deref(), Some("SI001"));
+    estate.run(&["retire", &first, "--yes"]).ok();
+}
+
+/// A client whose map is two moves old does not write to a copy that is being made.
+#[test]
+fn a_new_copy_takes_no_writes_before_the_shard_is_there() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let (number, schema) = (shard.to_string(), schema(shard));
+    let there = ["move", &number, "--to", "pg2", "--yes"];
+    let insert = format!("INSERT INTO {schema}.item (id, n) VALUES (1, -1)");
+    for place in ["copying/after-MakeSchema", "following/before-next", "switched/before-OpenTarget"]
+    {
+        let held = estate.run_held(place, &there);
+        let early = estate.node("pg2").connect(DATABASE).execute(&insert, &[]);
+        let error = early.expect_err(place);
+        let code = error.code().map(|code| code.code().to_owned());
+        assert_eq!(code.as_deref(), Some("SI001"), "{place}: {error:?}");
+        held.kill();
+        let id = estate.last_move(shard);
+        match place {
+            "switched/before-OpenTarget" => estate.run(&["resume", &id]).ok(),
+            _ => estate.run(&["abort", &id, "--yes"]).ok(),
+        };
+    }
+    assert_eq!(estate.home(shard), "pg2");
+    estate.node("pg2").connect(DATABASE).execute(&insert, &[]).unwrap();
+    estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
     estate.assert_no_trace(shard);
 }

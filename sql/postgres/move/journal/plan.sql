@@ -1,13 +1,14 @@
 -- Writes a move down: shard, source, target, kind, the move it takes back,
--- schema, whether the old copy is to follow, by whom. No row where the old copy that
--- it goes back to is not there any more.
+-- schema, whether the old copy is to follow, by whom. No row where the map has the shard
+-- somewhere else, or the old copy that it goes back to is not there any more.
 WITH planned AS (
     INSERT INTO shardid.move (shard, source, target, kind, rollback_of, schema, way_back, planned_by)
     SELECT $1, $2, $3, $4, $5::bigint, $6, $7, $8
-     WHERE $5::bigint IS NULL
-        OR EXISTS (SELECT FROM shardid.move
-                    WHERE move = $5::bigint AND state = 'done' AND retire_begun_at IS NULL AND retired_at IS NULL
-                      FOR SHARE)
+     WHERE EXISTS (SELECT FROM shardid.map WHERE shard = $1 AND node = $2 FOR SHARE)
+       AND ($5::bigint IS NULL
+            OR EXISTS (SELECT FROM shardid.move
+                        WHERE move = $5::bigint AND state = 'done' AND retire_begun_at IS NULL AND retired_at IS NULL
+                          FOR SHARE))
     RETURNING move, state
 ), logged AS (
     INSERT INTO shardid.move_log (move, state) SELECT move, state FROM planned

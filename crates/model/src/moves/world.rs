@@ -1,0 +1,229 @@
+//! What is the state of nodes, catalogue, programs and the client at one moment?
+
+use shardid_cluster::{MoveKind, MoveState};
+
+use super::program::Program;
+use super::statement::Statement;
+
+/// Whom a copy lets write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Gate {
+    /// Everybody.
+    Open,
+    /// What replicates. Clients are told where the shard is, or that it is moving.
+    Guarded,
+    /// Nobody.
+    Fenced,
+}
+
+/// What a node has of the shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Copy {
+    /// The rows, a bit each.
+    pub rows: u8,
+    /// The last number of its sequence.
+    pub last: u8,
+    /// Whether the sequence has come to its end.
+    pub closed: bool,
+    /// Whose session keeps everybody else from it.
+    pub held: Option<u8>,
+    /// Whom its triggers let write.
+    pub gate: Gate,
+}
+
+/// What a node says of the shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Says {
+    /// It gives ids here.
+    Open,
+    /// It gives none for a moment.
+    Fenced,
+    /// It lives elsewhere.
+    Moved,
+}
+
+/// A node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Node {
+    /// Its schema of the shard.
+    pub copy: Option<Copy>,
+    /// Its row of the shard.
+    pub says: Says,
+    /// The highest term by which the shard was claimed.
+    pub term: u8,
+    /// Whether what is written here is carried to the other node: for which move.
+    pub stream: Option<u8>,
+}
+
+/// A move in the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Record {
+    /// Whether it copies or goes back.
+    pub kind: MoveKind,
+    /// How far it is.
+    pub state: MoveState,
+    /// From where.
+    pub source: u8,
+    /// The move that it takes back.
+    pub rollback_of: Option<u8>,
+    /// The term of the program that may go on with it.
+    pub term: u8,
+    /// Its old copy is being dropped.
+    pub retiring: bool,
+    /// And is gone.
+    pub retired: bool,
+    /// Noted: a copy on this node.
+    pub copy_left: Option<u8>,
+    /// Noted: a stream from this node, of its own.
+    pub stream_left: [bool; 2],
+}
+
+impl Record {
+    /// To where.
+    pub fn target(&self) -> u8 {
+        1 - self.source
+    }
+}
+
+/// Everything.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct World {
+    /// Both nodes.
+    pub nodes: [Node; 2],
+    /// Where the map has the shard.
+    pub owner: u8,
+    /// The highest term that was drawn.
+    pub term: u8,
+    /// The journal.
+    pub moves: Vec<Record>,
+    /// Who has the lock of the shard.
+    pub lock: Option<u8>,
+    /// The programs.
+    pub programs: [Program; 2],
+    /// Statements that their program does not wait for any more, with its term.
+    pub late: Option<(Statement, u8)>,
+    /// Where the client believes the shard to be.
+    pub believes: u8,
+    /// The rows that the client was told to be there.
+    pub acknowledged: u8,
+    /// The numbers that sequences have given.
+    pub given: u8,
+    /// Whether one was given twice.
+    pub twice: bool,
+    /// How many programs may still begin.
+    pub begins: u8,
+    /// How many statements may still be late.
+    pub lates: u8,
+    /// How often a lock may still be lost.
+    pub losses: u8,
+    /// How often a fence may still be given up.
+    pub fences: u8,
+    /// How many rows may still be written, and numbers taken.
+    pub writes: u8,
+    /// How many numbers of the sequence may still be taken.
+    pub draws: u8,
+}
+
+impl World {
+    /// The node of the move that replicates its writes to the other, if it may.
+    pub(crate) fn deliver(&mut self, from: usize) -> bool {
+        let (Some(_), Some(source)) = (self.nodes[from].stream, self.nodes[from].copy) else {
+            return false;
+        };
+        let Some(target) = self.nodes[1 - from].copy.as_mut() else { return false };
+        if target.gate == Gate::Fenced || target.rows | source.rows == target.rows {
+            return false;
+        }
+        target.rows |= source.rows;
+        true
+    }
+
+    /// The client writes a row to where it believes the shard to be.
+    pub(crate) fn write(&mut self) -> bool {
+        if self.writes == 0 {
+            return false;
+        }
+        let row = 1 << self.acknowledged.count_ones();
+        match self.nodes[usize::from(self.believes)].copy.as_mut() {
+            Some(copy) if copy.gate == Gate::Open => copy.rows |= row,
+            _ => return false,
+        }
+        self.writes -= 1;
+        self.acknowledged |= row;
+        true
+    }
+
+    /// Somebody takes a number of the sequence there.
+    pub(crate) fn draw(&mut self) -> bool {
+        if self.draws == 0 {
+            return false;
+        }
+        let Some(copy) = self.nodes[usize::from(self.believes)].copy.as_mut() else { return false };
+        if copy.closed || copy.held.is_some() {
+            return false;
+        }
+        copy.last += 1;
+        let number = 1 << copy.last;
+        self.twice |= self.given & number != 0;
+        self.given |= number;
+        self.draws -= 1;
+        true
+    }
+
+    /// The move that is not over.
+    pub(crate) fn standing(&self) -> Option<usize> {
+        self.moves.iter().position(|record| !record.state.is_over())
+    }
+
+    /// What is wrong once nothing stands and nobody is at work.
+    pub(crate) fn wrong_at_rest(&self) -> Option<&'static str> {
+        let owner = usize::from(self.owner);
+        let (home, other) = (&self.nodes[owner], &self.nodes[1 - owner]);
+        if home.says != Says::Open {
+            return Some("the shard is open nowhere");
+        }
+        let Some(copy) = home.copy else { return Some("the shard is gone") };
+        if copy.gate != Gate::Open || copy.closed || copy.held.is_some() {
+            return Some("the shard takes no writes where it lives");
+        }
+        if self.acknowledged & !copy.rows != 0 {
+            return Some("an acknowledged row is lost");
+        }
+        if other.says == Says::Open || other.copy.is_some_and(|copy| copy.gate == Gate::Open) {
+            return Some("the other node takes writes");
+        }
+        let known = |node: u8| {
+            self.moves.iter().any(|m| {
+                m.copy_left == Some(node)
+                    && m.state == MoveState::Done
+                    && m.kind == MoveKind::Copy
+                    && !m.retired
+            })
+        };
+        if other.copy.is_some() && !known(1 - self.owner) {
+            return Some("a copy is left that no move knows of");
+        }
+        if other.stream.is_some() {
+            return Some("a stream is left that nobody needs");
+        }
+        if home.stream.is_some_and(|of| !self.moves[usize::from(of)].stream_left[owner]) {
+            return Some("a stream is left that no move knows of");
+        }
+        None
+    }
+
+    /// What is wrong whatever is under way.
+    pub(crate) fn wrong(&self) -> Option<&'static str> {
+        if self.nodes.iter().all(|node| node.says == Says::Open) {
+            return Some("the shard is open on both nodes");
+        }
+        if self.twice {
+            return Some("a number was given twice");
+        }
+        let open = |node: &Node| node.copy.is_some_and(|copy| copy.gate == Gate::Open);
+        if self.nodes.iter().all(open) {
+            return Some("both nodes take writes");
+        }
+        None
+    }
+}
