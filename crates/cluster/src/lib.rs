@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod declared;
+mod follower;
 mod map;
 mod moving;
 mod names;
@@ -26,6 +27,7 @@ mod truth;
 mod words;
 
 pub use declared::{Declared, DeclaredError, DeclaredNode, Engine};
+pub use follower::{FOLLOWER_PREFIX, FollowerRole, Stream, StreamFault, follower_role};
 pub use map::{MapChange, MapVersion, ShardMap, changes};
 pub use moving::{
     Effect, LeftoverKind, MoveEvent, MoveKind, MoveState, NoSuchStep, effects, next_state,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use semver::Version;
 use shardid_ids::Layout;
 
+use crate::follower::{FollowerRole, Stream};
 use crate::map::{MapVersion, ShardMap};
 use crate::names::NodeName;
 use crate::set::ShardSet;
@@ -16,6 +17,8 @@ pub struct Truth {
     pub catalog: CatalogTruth,
     /// What each PostgreSQL node of the cluster file said.
     pub nodes: BTreeMap<NodeName, NodeTruth>,
+    /// The streams that each node follows by, as far as the journal of moves knows them.
+    pub streams: BTreeMap<NodeName, Vec<Stream>>,
 }
 
 /// Which database on which server a node is.
@@ -102,6 +105,9 @@ pub struct NodeTruth {
     pub unstamped: ShardSet,
     /// Shards here that have another layout than the cluster's.
     pub other_layout: ShardSet,
+    /// The roles by which other nodes follow this one; `None` where that is not for us to
+    /// know, nor to change.
+    pub followers: Option<BTreeMap<String, FollowerRole>>,
 }
 
 impl NodeTruth {

@@ -238,6 +238,15 @@ pub(crate) struct Apply {
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) wait_seconds_max: u32,
 
+    /// Give nodes that follow others new secrets to log in with
+    ///
+    /// A secret is made where it is needed, nobody types it, and it stands in the subscriptions
+    /// of the node that follows alone, and so in a dump of that node by a superuser. After
+    /// this, one that somebody has seen is worth nothing. What follows connects anew, and what
+    /// is being copied begins again.
+    #[arg(long)]
+    pub(crate) new_secrets: bool,
+
     #[command(flatten)]
     pub(crate) adopt: Adopt,
 }

@@ -8,10 +8,11 @@ use futures_util::future::{join_all, try_join_all};
 use shardid_cluster::{NodeName, Plan, Step};
 
 use crate::cli::Apply;
-use crate::commands::plan::{Whole, adopted, make, ticket_options};
+use crate::commands::plan::{Whole, adopted, ask_for_new_secrets, make, ticket_options};
 use crate::commands::print;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
+use crate::moving;
 use crate::postgres::effects::Hand;
 use crate::postgres::{catalog, connect, lock, look};
 use crate::talk::{self, Progress};
@@ -22,7 +23,7 @@ pub(super) async fn run(file: Option<&Path>, args: &Apply) -> Result<(), Failure
     let file = ClusterFile::load_any(file)?;
     let wait = Duration::from_secs(args.wait_seconds_max.into());
     let options = ticket_options(&args.adopt, wait);
-    let shown = Whole::make(&file, &args.adopt, &options, "apply").await?;
+    let shown = Whole::make(&file, &args.adopt, &options, "apply", args.new_secrets).await?;
     let text = shown.text(&file);
     if args.dry_run {
         print(&text)?;
@@ -63,7 +64,10 @@ async fn shards(
     take_locks(file, &mut hands, wait).await?;
 
     // Somebody may have been here between the look and the lock.
-    let truth = look::truth(file, "apply").await?;
+    let mut truth = look::truth(file, "apply").await?;
+    if args.new_secrets {
+        ask_for_new_secrets(&mut truth);
+    }
     let plan = make(file, &truth, &adopted(file, &args.adopt)?)?;
     if plan != *shown && !args.yes && !plan.is_empty() {
         return Err(Failure::new("the servers have changed since the plan was shown")
@@ -116,8 +120,12 @@ enum Phase {
     Extension,
     Catalog,
     Shards,
+    Following,
     Forget,
 }
+
+const PHASES: [Phase; 5] =
+    [Phase::Extension, Phase::Catalog, Phase::Shards, Phase::Following, Phase::Forget];
 
 fn phase(step: &Step) -> Phase {
     match step {
@@ -126,12 +134,15 @@ fn phase(step: &Step) -> Phase {
             Phase::Catalog
         }
         Step::CreateShards { .. } | Step::TellNode { .. } => Phase::Shards,
+        Step::LetFollow { .. } | Step::Connect { .. } | Step::ForgetFollowers { .. } => {
+            Phase::Following
+        }
         Step::RemoveNode { .. } => Phase::Forget,
     }
 }
 
 async fn take_steps(file: &ClusterFile, plan: &Plan, hands: &mut Hands) -> Result<(), Failure> {
-    for now in [Phase::Extension, Phase::Catalog, Phase::Shards, Phase::Forget] {
+    for now in PHASES {
         let steps: Vec<&Step> = plan.steps.iter().filter(|step| phase(step) == now).collect();
         if steps.is_empty() {
             continue;
@@ -140,6 +151,15 @@ async fn take_steps(file: &ClusterFile, plan: &Plan, hands: &mut Hands) -> Resul
         lock::check(&mut keeper.connection, &file.declared.catalog).await?;
         match now {
             Phase::Extension | Phase::Shards => side_by_side(file, plan, &steps, hands).await?,
+            // One after the other: nodes on one server share its roles.
+            Phase::Following => {
+                let progress = Progress::new();
+                for step in steps {
+                    let node = step.node().expect("each is about a node");
+                    let hand = hands.get_mut(node).expect("it is in the cluster file");
+                    take(file, plan, step, hand, &progress).await?;
+                }
+            }
             Phase::Catalog | Phase::Forget => {
                 let progress = Progress::new();
                 for step in steps {
@@ -211,6 +231,17 @@ async fn try_take(
             hand.place_shards(declared, &plan.map, *to, shards).await?;
         }
         Step::RemoveNode { node } => hand.remove_node(node).await?,
+        Step::LetFollow { followers, .. } => {
+            for (follower, role) in followers {
+                hand.let_follow(follower, role).await?;
+            }
+        }
+        Step::Connect { node, streams } => moving::connect_anew(file, node, streams).await?,
+        Step::ForgetFollowers { roles, .. } => {
+            for role in roles {
+                hand.forget_follower(role).await?;
+            }
+        }
     }
     progress.line(format_args!("  {}", view::done(step)));
     Ok(())

@@ -151,6 +151,9 @@ pub(super) async fn rollback(file: Option<&Path>, args: &EndMoves) -> Result<(),
 
 async fn roll_back_one(file: &ClusterFile, record: &Move, options: Options) -> Result<(), Failure> {
     let Move { shard, source, target, .. } = record;
+    // Before anything is written down: what does not follow cannot be gone back to.
+    let unread = moving::readers(file, std::slice::from_ref(record)).await;
+    Failure::all(unread.iter().filter_map(moving::Reader::refusal)).map_or(Ok(()), Err)?;
     let mut journal = Journal::open(file).await?;
     let id = journal
         .plan(*shard, target, source, Some(record.id), &record.schema, false)

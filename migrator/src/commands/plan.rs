@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use semver::Version;
-use shardid_cluster::{NodeName, Plan, Program, Refusal, TicketPlan, Truth};
+use shardid_cluster::{NodeName, Plan, Program, Refusal, StreamFault, TicketPlan, Truth};
 
 use crate::cli;
 use crate::commands::{print, print_json};
@@ -21,7 +21,7 @@ const EXTENSION_MIN: Version = Version::new(0, 1, 0);
 pub(super) async fn run(file: Option<&Path>, args: &cli::Plan) -> Result<(), Failure> {
     let file = ClusterFile::load_any(file)?;
     let options = ticket_options(&args.adopt, Duration::ZERO);
-    let made = Whole::make(&file, &args.adopt, &options, "plan").await;
+    let made = Whole::make(&file, &args.adopt, &options, "plan", false).await;
     if args.json {
         print_json(&match &made {
             Ok(whole) => whole.json(&file),
@@ -50,11 +50,15 @@ impl Whole {
         adopt: &cli::Adopt,
         options: &tickets::apply::Options,
         task: &str,
+        new_secrets: bool,
     ) -> Result<Self, Failure> {
         let adopt = adopted(file, adopt)?;
         let mut whole = Self { shards: None, tickets: None };
         if file.declared.has_shards() {
-            let truth = look::truth(file, task).await?;
+            let mut truth = look::truth(file, task).await?;
+            if new_secrets {
+                ask_for_new_secrets(&mut truth);
+            }
             let plan = make(file, &truth, &adopt)?;
             whole.shards = Some((truth, plan));
         }
@@ -119,6 +123,13 @@ pub(super) fn ticket_options(adopt: &cli::Adopt, wait: Duration) -> tickets::app
         restored: adopt.restored.clone(),
         accept_power_loss: adopt.accept_power_loss,
         wait,
+    }
+}
+
+/// Has all that follow connect with new secrets, besides what is wrong.
+pub(super) fn ask_for_new_secrets(truth: &mut Truth) {
+    for stream in truth.streams.values_mut().flatten() {
+        stream.fault = Some(StreamFault::Secret);
     }
 }
 

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use shardid_cluster::Engine;
+use shardid_cluster::{Engine, FOLLOWER_PREFIX};
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 use url::Url;
 
 use crate::file::service;
 use crate::mysql::Login;
+use crate::postgres::Secret;
 
 /// How long a connection may take where the URL does not say.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -148,10 +149,23 @@ impl Address {
         Ok(options.pipes_as_concat(false).no_engine_substitution(false).timezone(None))
     }
 
-    /// How another server connects to this PostgreSQL database, password included:
-    /// for `CREATE SUBSCRIPTION`, and never for the eyes of a person.
-    pub(crate) fn for_servers(&self) -> String {
-        self.url.to_string()
+    /// How another server connects to this PostgreSQL database by a role of its own, secret
+    /// included: for `CREATE SUBSCRIPTION`, and never for the eyes of a person. Who we are
+    /// ourselves, and our password, is not in it.
+    pub(crate) fn for_follower(&self, role: &str, secret: &Secret) -> String {
+        let mut url = self.url.clone();
+        // A URL without a host has no place for a user, and so has none.
+        let _ = url.set_password(None);
+        let _ = url.set_username("");
+        let ours = |part: &&str| !FOLLOWER_PARTS.contains(&part.split('=').next().unwrap_or(part));
+        let mut parts: Vec<String> =
+            url.query().unwrap_or("").split('&').filter(ours).map(str::to_owned).collect();
+        parts.retain(|part| !part.is_empty());
+        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        parts.push(format!("user={}", encoded(role)));
+        parts.push(format!("password={}", encoded(secret.reveal())));
+        url.set_query(Some(&parts.join("&")));
+        url.to_string()
     }
 
     /// Tells a program of PostgreSQL's how to connect, by its environment: what
@@ -218,6 +232,18 @@ impl Address {
             database: options.get_database().unwrap_or(options.get_username()).to_owned(),
         })
     }
+}
+
+/// What of a URL says who somebody is.
+const FOLLOWER_PARTS: [&str; 3] = ["user", "password", "passfile"];
+
+/// The role and the secret in what [`Address::for_follower`] has made; `None` for any other
+/// way into a server.
+pub(crate) fn follower_of(way_in: &str) -> Option<(String, Secret)> {
+    let url = Url::parse(way_in).ok()?;
+    let part = |name| url.query_pairs().find(|(key, _)| key == name).map(|(_, v)| v.into_owned());
+    let role = part("user").filter(|role| role.starts_with(FOLLOWER_PREFIX))?;
+    Some((role, Secret::known(part("password")?)))
 }
 
 /// Where a PostgreSQL database is.
@@ -339,6 +365,26 @@ mod tests {
         assert_eq!(shown("postgres://h:1/d?password=${PASSWORD}"), "h:1/d");
         let address = Address::new("${WHOLE}", environment).unwrap();
         assert_eq!(format!("{address:?} {}", address.shown()), "h:1/d h:1/d");
+    }
+
+    #[test]
+    fn who_follows_says_who_it_is_and_not_who_we_are() {
+        let secret = Secret::known("s-e_c".into());
+        let way_in = |url: &str| {
+            let address = Address::new(url, environment).unwrap();
+            address.for_follower("shardid/pg2/1", &secret)
+        };
+        let who = "user=shardid%2Fpg2%2F1&password=s%2De%5Fc";
+        let url = "postgres://u:${PASSWORD}@h:1/d?sslmode=require";
+        assert_eq!(way_in(url), format!("postgres://h:1/d?sslmode=require&{who}"));
+        let url = "postgres:///d?host=/run/x&user=u&password=${PASSWORD}&options=-c%20a%3Db";
+        let expected = format!("postgres:///d?host=/run/x&options=-c%20a%3Db&{who}");
+        assert_eq!(way_in(url), expected);
+        let (role, found) = follower_of(&way_in(url)).unwrap();
+        assert!(role == "shardid/pg2/1" && found == secret);
+        assert!(follower_of("postgres://u:p@h/d").is_none());
+        assert!(follower_of("postgres://h/d?user=u&password=p").is_none());
+        assert!(follower_of("host=/nowhere password=none").is_none());
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod template;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use address::Address;
+pub(crate) use address::{Address, follower_of};
 use indexmap::IndexMap;
 use shardid_cluster::{Declared, NodeName};
 pub(crate) use template::{EMBEDDED_FOLDER, TEMPLATE};

@@ -7,6 +7,7 @@ use shardid_cluster::{MoveKind, NodeName, PlannedMove, Shard};
 use super::capacity::{self, Pace};
 use super::fence::Home;
 use super::journal::{Journal, Move};
+use super::login;
 use super::preflight;
 use super::road::Road;
 use super::schema;
@@ -63,11 +64,10 @@ pub(crate) async fn check_all(
         let pair = (planned.source.clone(), planned.target.clone());
         if !compared.contains(&pair) {
             failures.extend(compare(&mut servers, &planned.source, &planned.target).await?);
-            if !dry_run {
-                failures.extend(reach(&mut servers, &planned.target, &planned.source).await?);
-                if pace.way_back {
-                    failures.extend(reach(&mut servers, &planned.source, &planned.target).await?);
-                }
+            let (source, target) = (&planned.source, &planned.target);
+            failures.extend(follow(&mut servers, target, source, dry_run).await?);
+            if pace.way_back {
+                failures.extend(follow(&mut servers, source, target, dry_run).await?);
             }
             compared.push(pair);
         }
@@ -76,6 +76,10 @@ pub(crate) async fn check_all(
         failures.extend(said(&planned.source, problems));
         let Some(home) = home else { continue };
         let needs = needs(source, planned.shard, &home.schema).await?;
+        let target = servers.get_mut(&planned.target).expect("connected above");
+        let by_owners = applies_by_owners(target).await?;
+        let source = servers.get_mut(&planned.source).expect("connected above");
+        failures.extend(said(&planned.source, appliers(source, by_owners, &home.schema).await?));
         let target = servers.get_mut(&planned.target).expect("connected above");
         let copies = old_copies(&journal, planned);
         let there = journal.iter().any(|m| is_old_copy_at(m, planned));
@@ -98,16 +102,30 @@ pub(crate) async fn check_all(
     Failure::all(failures).map_or(Ok(schemas), Err)
 }
 
-async fn reach(
+/// Whether a node can follow another: as far as that can be seen, or by trying.
+async fn follow(
     servers: &mut BTreeMap<NodeName, Server>,
     from: &NodeName,
     to: &NodeName,
+    dry_run: bool,
 ) -> Result<Option<Failure>, Failure> {
     let mut from = servers.remove(from).expect("the caller has connected");
-    let to = servers.get(to).expect("the caller has connected");
-    let outcome = preflight::reach(&mut from, to).await;
+    let to = servers.get_mut(to).expect("the caller has connected");
+    let outcome = match superuser(&mut from).await? && superuser(to).await? {
+        // That is said already, and takes what only one may see.
+        false => Ok(None),
+        true => match login::missing(&mut from, to).await? {
+            None if !dry_run => preflight::reach(&mut from, to).await,
+            missing => Ok(missing),
+        },
+    };
     servers.insert(from.node.clone(), from);
     outcome
+}
+
+async fn superuser(server: &mut Server) -> Result<bool, Failure> {
+    let query = sqlx::query_scalar(sql!("follow/superuser.sql"));
+    Ok(server.column::<bool>(query).await? == [true])
 }
 
 /// The same for one move that is written down already.
@@ -120,6 +138,9 @@ pub(super) async fn check_again(road: &mut Road<'_>) -> Result<(), Failure> {
         let missing =
             capacity::missing_for_one(&mut road.source, &mut road.target, way_back).await?;
         failures.extend(missing);
+        let by_owners = applies_by_owners(&mut road.target).await?;
+        let problems = appliers(&mut road.source, by_owners, &road.record.schema).await?;
+        failures.extend(said(&road.source.node, problems));
         let needs = needs(&mut road.source, road.record.shard, &road.record.schema).await?;
         let mut problems = target_problems(&mut road.target, needs).await?;
         problems.extend(room(&mut road.target, &road.record.schema).await?);
@@ -159,6 +180,23 @@ fn said(node: &NodeName, problems: Vec<Problem>) -> Vec<Failure> {
 
 async fn server_problems(server: &mut Server) -> Result<Vec<Problem>, Failure> {
     server.rows(sqlx::query_as(sql!("move/check/server.sql"))).await
+}
+
+async fn applies_by_owners(server: &mut Server) -> Result<bool, Failure> {
+    let query = sqlx::query_scalar(sql!("move/check/by_owners.sql"));
+    Ok(server.column::<bool>(query).await? == [true])
+}
+
+/// Tables whose owners could not apply what comes, if it is they who do.
+async fn appliers(
+    source: &mut Server,
+    by_owners: bool,
+    schema: &str,
+) -> Result<Vec<Problem>, Failure> {
+    match by_owners {
+        true => source.rows(sqlx::query_as(sql!("move/check/appliers.sql")).bind(schema)).await,
+        false => Ok(Vec::new()),
+    }
 }
 
 async fn compare(

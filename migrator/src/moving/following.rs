@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::fence::Fence;
+use super::login;
 use super::pace::{Pace, share};
 use super::road::Road;
 use super::server::Server;
@@ -22,6 +23,10 @@ const ERRORS_MAX: i64 = 5;
 
 /// How often the definitions are looked at, to stop before all is copied in vain.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// How long a stream may be without a reader, which its server starts anew every 5 s, before
+/// it is asked why.
+const UNREAD_MAX: Duration = Duration::from_secs(8);
 
 /// How often it is asked how far the copy is.
 const ASK_EVERY: Duration = Duration::from_millis(500);
@@ -49,6 +54,7 @@ pub(super) async fn await_copy(road: &mut Road<'_>) -> Result<(), Failure> {
     let (mut looked, mut asked) = (Instant::now(), Instant::now());
     let mut errors = Errors::default();
     let mut stall = Stall::default();
+    let mut reading = Reading::default();
     loop {
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
         let now: Copying = road.target.row(query).await?.ok_or_else(|| gone(road, &name))?;
@@ -57,6 +63,8 @@ pub(super) async fn await_copy(road: &mut Road<'_>) -> Result<(), Failure> {
             return Ok(());
         }
         errors.check(road, now.errors)?;
+        let active = lag(&mut road.source, &name, None).await?.active;
+        reading.see(road, active).await?;
         stall.see(road, (now.copied, copy.arrived.clone()))?;
         check_stop()?;
         if asked.elapsed() >= ASK_EVERY {
@@ -168,6 +176,27 @@ impl Errors {
     }
 }
 
+/// Since when a stream has no reader.
+#[derive(Default)]
+struct Reading(Option<Instant>);
+
+impl Reading {
+    /// Notes whether there is a reader, and fails where there can be none.
+    async fn see(&mut self, road: &mut Road<'_>, active: bool) -> Result<(), Failure> {
+        let since = *self.0.get_or_insert_with(Instant::now);
+        if active || since.elapsed() < UNREAD_MAX {
+            self.0 = self.0.filter(|_| !active);
+            return Ok(());
+        }
+        // Asked again after a while, if it is not that.
+        self.0 = None;
+        let (name, limit) = (road.record.stream(), road.source.address.connect_timeout());
+        let why = login::try_again(&mut road.target, &name, limit).await?;
+        let refused = |why: String| login::refused(&road.target.node, &road.source.node, &why);
+        why.map_or(Ok(()), |why| Err(refused(why)))
+    }
+}
+
 /// Since when something has not changed.
 struct Stall<T>(Option<(T, Instant)>);
 
@@ -221,7 +250,7 @@ pub(super) async fn await_close(road: &mut Road<'_>) -> Result<(), Failure> {
 pub(super) async fn catch_up(road: &mut Road<'_>) -> Result<(), Failure> {
     let name = road.record.stream();
     let (mut looked, mut known) = (Instant::now(), Errors::default());
-    let mut stall = Stall::default();
+    let (mut stall, mut reading) = (Stall::default(), Reading::default());
     let (mut applied, mut caught_up) = (Pace::default(), Pace::default());
     loop {
         let lag = lag(&mut road.source, &name, None).await?;
@@ -233,6 +262,7 @@ pub(super) async fn catch_up(road: &mut Road<'_>) -> Result<(), Failure> {
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
         let now: Copying = road.target.row(query).await?.ok_or_else(|| gone(road, &name))?;
         known.check(road, now.errors)?;
+        reading.see(road, lag.active).await?;
         stall.see(road, lag.position)?;
         check_stop()?;
         applied.see(Instant::now(), lag.position);

@@ -3,7 +3,7 @@
 //! The rule is `shardid_cluster::{next_state, effects}`: a state is written into
 //! the journal before its effects begin, and each effect may run twice. Here
 //! are the effects ([`schema`], [`stream`], [`following`], [`compare`], [`fence`],
-//! [`carry`], [`sequences`], [`clean`]), the journal they are driven by ([`journal`]),
+//! [`carry`], [`sequences`], [`clean`], [`login`]), the journal they are driven by ([`journal`]),
 //! what is looked at before anything is made ([`checks`]), what holds a move back
 //! ([`throttle`]), and the loop ([`drive`]).
 
@@ -16,6 +16,7 @@ mod drive;
 mod fence;
 mod following;
 pub(crate) mod journal;
+mod login;
 mod pace;
 mod preflight;
 mod progress;
@@ -34,6 +35,7 @@ pub(crate) use checks::check_all;
 pub(crate) use clean::retire;
 pub(crate) use drive::drive;
 pub(crate) use journal::{Journal, Move};
+pub(crate) use login::connect_anew;
 pub(crate) use progress::line;
 pub(crate) use readers::{Reader, readers};
 pub(crate) use road::{Entrance, Options, Road, Verify};

@@ -3,34 +3,22 @@
 
 use std::collections::BTreeMap;
 
-use shardid_cluster::{NodeName, PlannedMove};
+use shardid_cluster::{FOLLOWER_PREFIX, NodeName, PlannedMove};
 use sqlx::AssertSqlSafe;
 
+use super::login;
 use super::server::Server;
 use crate::failure::Failure;
-use crate::postgres::{message, sql};
+use crate::postgres::sql;
 use crate::talk;
 
 /// A move of less than this is not worth a word about the disk.
 const NOTED_BYTES: i64 = 100_000_000;
 
-/// Has `from` connect to `to` by the address of the cluster file, and leaves nothing.
-pub(super) async fn reach(from: &mut Server, to: &Server) -> Result<Option<Failure>, Failure> {
-    let limit = to.address.connect_timeout();
-    let ms = i64::try_from(limit.as_millis()).unwrap_or(i64::MAX);
-    let mut statements: Vec<String> =
-        from.column(sqlx::query_scalar(sql!("move/check/try.sql")).bind(ms)).await?;
-    let query = sqlx::query_scalar(sql!("move/check/reach.sql")).bind(to.address.for_servers());
-    statements.extend(from.column::<String>(query).await?);
-    let text = statements.join(";\n");
-    // Not shown where it fails: it holds the way in, perhaps with a password.
-    let tried = sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut from.connection).await;
-    from.run(sqlx::query(sql!("move/rollback.sql"))).await?;
-    let Err(error) = tried else { return Ok(None) };
-    let why = match crate::postgres::is_sqlstate(&error, "57014") {
-        true => format!("no answer within {} s", limit.as_secs()),
-        false => message(&error),
-    };
+/// Has `from` connect to `to` by the address of the cluster file and the role that it follows
+/// by, and leaves nothing.
+pub(super) async fn reach(from: &mut Server, to: &mut Server) -> Result<Option<Failure>, Failure> {
+    let Some(why) = login::try_to_reach(from, to).await? else { return Ok(None) };
     let failure = Failure::new(format!(
         "node {} cannot reach node {} at {}: {why}",
         from.node,
@@ -38,7 +26,7 @@ pub(super) async fn reach(from: &mut Server, to: &Server) -> Result<Option<Failu
         to.address.shown()
     ));
     Ok(Some(failure.hint(format!(
-        "the servers use the url of the cluster file too: write it so that it leads to {} from {}, let that in by pg_hba.conf, and name a password as ${{VARIABLE}}, since they do not read your PGPASSFILE",
+        "the servers use the url of the cluster file too, but for user and password: write it so that it leads to {} from {}, and let roles that begin with {FOLLOWER_PREFIX} in by a password in pg_hba.conf",
         to.node, from.node
     ))))
 }

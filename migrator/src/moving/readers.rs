@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use shardid_cluster::{MoveState, NodeName};
 
 use super::journal::Move;
+use super::login;
 use super::server::Server;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -26,6 +27,16 @@ pub(crate) struct Reader {
     /// Where the slot is.
     pub(crate) node: NodeName,
     pub(crate) kept_bytes: i64,
+    /// Why the reader cannot connect, if it cannot.
+    pub(crate) refused: Option<String>,
+}
+
+impl Reader {
+    /// That it cannot connect, and what mends that.
+    pub(crate) fn refusal(&self) -> Option<Failure> {
+        let why = self.refused.as_ref()?;
+        Some(login::refused(&self.reader, &self.node, why))
+    }
 }
 
 /// The streams of these moves that nobody reads, on the nodes that answer.
@@ -46,13 +57,25 @@ pub(crate) async fn readers(file: &ClusterFile, moves: &[Move]) -> Vec<Reader> {
             slot,
             node: node.clone(),
             kept_bytes: 0,
+            refused: None,
         });
     }
     let looked = by_node.into_iter().map(|(node, wanted)| async move {
         // A node that does not answer is for `shardid status`.
         unread(file, &node, wanted).await.unwrap_or_default()
     });
-    join_all(looked).await.into_iter().flatten().collect()
+    let mut unread: Vec<Reader> = join_all(looked).await.into_iter().flatten().collect();
+    join_all(unread.iter_mut().map(|reader| ask(file, reader))).await;
+    unread
+}
+
+/// Finds out whether it is for want of a connection that a stream is not read.
+async fn ask(file: &ClusterFile, reader: &mut Reader) {
+    let Ok(publisher) = file.address(&reader.node) else { return };
+    // The same: a node that does not answer is for `shardid status`.
+    let Ok(mut follower) = Server::look(file, &reader.reader).await else { return };
+    let asked = login::try_again(&mut follower, &reader.slot, publisher.connect_timeout());
+    reader.refused = asked.await.unwrap_or_default();
 }
 
 async fn unread(

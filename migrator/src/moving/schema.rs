@@ -125,9 +125,11 @@ fn changed(road: &Road<'_>) -> Failure {
 /// What was changed on the node that is left again, and is not carried back, each
 /// with what it is: functions, views, privileges and the like.
 pub(super) async fn not_carried_back(road: &mut Road<'_>) -> Result<Vec<String>, Failure> {
-    let schema = road.record.schema.clone();
-    let (new, old) =
-        tokio::join!(portable(&mut road.source, &schema), portable(&mut road.target, &schema));
+    let (schema, stream) = (road.record.schema.clone(), road.record.stream());
+    let (new, old) = tokio::join!(
+        portable(&mut road.source, &schema, &stream),
+        portable(&mut road.target, &schema, &stream)
+    );
     let (new, old) = (new?, old?);
     let mut differ: Vec<String> =
         new.symmetric_difference(&old).map(|(kind, name, _)| format!("{kind} {name}")).collect();
@@ -139,8 +141,9 @@ pub(super) async fn not_carried_back(road: &mut Road<'_>) -> Result<Vec<String>,
 async fn portable(
     server: &mut Server,
     schema: &str,
+    stream: &str,
 ) -> Result<BTreeSet<(String, String, String)>, Failure> {
-    let query = sqlx::query_as(sql!("move/carry/portable.sql")).bind(schema);
+    let query = sqlx::query_as(sql!("move/carry/portable.sql")).bind(schema).bind(stream);
     Ok(server.rows(query).await?.into_iter().collect())
 }
 

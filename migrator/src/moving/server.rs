@@ -202,21 +202,26 @@ impl Server {
         Ok(())
     }
 
-    /// The same with statements that nobody may read, also where one fails.
-    pub(super) async fn carry_out_secretly(
-        &mut self,
-        statements: Vec<String>,
-    ) -> Result<(), Failure> {
-        for statement in statements {
-            self.by_itself(&statement).await?;
-        }
-        Ok(())
+    /// Runs a block of code within the transaction that is open.
+    pub(super) async fn block(&mut self, text: &'static str) -> Result<(), Failure> {
+        let done = sqlx::raw_sql(text).execute(&mut self.connection).await;
+        done.map(|_| ()).map_err(|error| self.said(&error))
+    }
+
+    /// Checks the term within the transaction that is open.
+    pub(super) async fn assure(&mut self) -> Result<(), Failure> {
+        let Some(check) = self.check.clone() else { return Ok(()) };
+        self.one_statement(&check).await
     }
 
     /// Runs a statement after the check of the term: one message is one transaction.
     async fn by_itself(&mut self, statement: &String) -> Result<(), Failure> {
         let text = self.checked(std::slice::from_ref(statement));
-        let done = sqlx::raw_sql(AssertSqlSafe(text.as_str())).execute(&mut self.connection).await;
+        self.one_statement(&text).await
+    }
+
+    async fn one_statement(&mut self, text: &str) -> Result<(), Failure> {
+        let done = sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut self.connection).await;
         done.map(|_| ()).map_err(|error| self.said(&error))
     }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use shardid_cluster::LeftoverKind;
 
 use super::checks::oldest_transaction;
+use super::login::{self, NewStream};
 use super::road::Road;
 use super::server::{Batch, Server};
 use crate::cuts;
@@ -28,30 +29,12 @@ pub(super) async fn subscribe(road: &mut Road<'_>) -> Result<(), Failure> {
     road.leave_on_source(LeftoverKind::Slot, &name).await?;
     make_slot(&mut road.source, &name).await?;
     road.leave_on_target(LeftoverKind::Subscription, &name).await?;
-    let from = road.source.address.for_servers();
-    let query = sqlx::query_scalar(sql!("move/stream/subscribe.sql"))
-        .bind(name.as_str())
-        .bind(from)
-        .bind(true);
-    let statements = road.target.column(query).await?;
-    quietly(&mut road.target, statements).await
+    let stream = NewStream { name: &name, schema: &road.record.schema, copy: true };
+    login::subscribe(&mut road.target, &mut road.source, &stream).await
 }
 
 async fn make_slot(server: &mut Server, name: &str) -> Result<(), Failure> {
     server.change(sqlx::query(sql!("move/stream/slot.sql")).bind(name)).await
-}
-
-/// How long it may take a server to subscribe: it connects to the other one.
-const SUBSCRIBE_MAX: Duration = Duration::from_secs(60);
-
-/// Statements that hold the way in, perhaps with a password: nobody logs or shows them.
-async fn quietly(server: &mut Server, statements: Vec<String>) -> Result<(), Failure> {
-    let log = || sqlx::query(sql!("move/stream/log_statements.sql"));
-    server.run(log().bind("panic")).await?;
-    server.bound(SUBSCRIBE_MAX).await?;
-    server.carry_out_secretly(statements).await?;
-    server.bound(Duration::ZERO).await?;
-    server.run(log().bind("error")).await
 }
 
 /// Makes publication and slot for the way back; nothing reads them yet.
@@ -109,11 +92,8 @@ pub(super) async fn open_way_back(road: &mut Road<'_>) -> Result<(), Failure> {
     let Some(seal) = road.record.seal.clone() else {
         return Err(Failure::new("the journal does not say where the way back begins"));
     };
-    let from = road.target.address.for_servers();
-    let query =
-        sqlx::query_scalar(sql!("move/stream/subscribe_back.sql")).bind(name.as_str()).bind(from);
-    let statements = road.source.column(query).await?;
-    quietly(&mut road.source, statements).await?;
+    let stream = NewStream { name: &name, schema: &road.record.schema, copy: false };
+    login::subscribe(&mut road.source, &mut road.target, &stream).await?;
     cuts::at(format_args!("way-back/made"));
     let begin = sqlx::query(sql!("move/stream/begin_at.sql")).bind(name.as_str()).bind(seal);
     road.source.change(begin).await?;

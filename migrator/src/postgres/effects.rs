@@ -1,11 +1,12 @@
 //! The effects of a plan's steps, each of which may be cut and run again.
 
 use shardid_cluster::{Declared, MapVersion, NodeName, ShardMap, ShardSet};
-use sqlx::Connection;
-use sqlx::postgres::PgConnection;
+use sqlx::postgres::{PgArguments, PgConnection};
+use sqlx::query::QueryScalar;
+use sqlx::{AssertSqlSafe, Connection, Postgres};
 
 use crate::failure::Failure;
-use crate::postgres::{failure, sql, who};
+use crate::postgres::{failure, followers, sql, who};
 
 /// How many shards are created in one transaction: each takes a handful of
 /// locks, and a server of default size has room for some 6,400.
@@ -167,6 +168,49 @@ impl Hand {
             .bind(placed)
             .bind(homes);
         self.run(query).await
+    }
+
+    /// Lets a node follow this one by a role, which has no secret yet where it is made.
+    pub(crate) async fn let_follow(
+        &mut self,
+        follower: &NodeName,
+        role: &str,
+    ) -> Result<(), Failure> {
+        let looked = followers::look(&mut self.connection).await;
+        let (roles, _) = looked.map_err(|error| failure(&self.node, &error))?;
+        // It may have been made for another database of this server.
+        let statements = match roles.get(role) {
+            Some(it) if it.sound => {
+                sqlx::query_scalar(sql!("follow/let_follow_too.sql")).bind(role.to_owned())
+            }
+            _ => sqlx::query_scalar(sql!("follow/let_follow.sql"))
+                .bind(role.to_owned())
+                .bind(follower.as_str().to_owned()),
+        };
+        self.carry_out(statements).await.map_err(|failure| {
+            failure.hint(format!(
+                "what it owns would have its rights: `REASSIGN OWNED BY \"{role}\" TO …` there, then `shardid apply`"
+            ))
+        })
+    }
+
+    /// Drops a role that nobody follows this node by.
+    pub(crate) async fn forget_follower(&mut self, role: &str) -> Result<(), Failure> {
+        self.carry_out(sqlx::query_scalar(sql!("follow/forget.sql")).bind(role.to_owned())).await
+    }
+
+    /// Runs statements that the server has put together, all or none.
+    async fn carry_out(
+        &mut self,
+        query: QueryScalar<'_, Postgres, String, PgArguments>,
+    ) -> Result<(), Failure> {
+        let node = self.node.clone();
+        let said = |error: sqlx::Error| failure(&node, &error);
+        let statements = query.fetch_all(&mut self.connection).await.map_err(said)?;
+        // One message is one transaction.
+        let text = statements.join(";\n");
+        let done = sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut self.connection).await;
+        done.map(|_| ()).map_err(said)
     }
 
     async fn run<'q>(

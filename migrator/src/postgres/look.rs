@@ -14,6 +14,7 @@ use sqlx::{Connection, FromRow};
 
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
+use crate::postgres::followers::{self, Following, JournalStream};
 use crate::postgres::{catalog, connect, failure, sql};
 
 /// Looks at all PostgreSQL nodes of a cluster file at once.
@@ -22,11 +23,14 @@ use crate::postgres::{catalog, connect, failure, sql};
 pub(crate) async fn truth(file: &ClusterFile, task: &str) -> Result<Truth, Failure> {
     let looks = file.postgres().map(|(node, address)| look_at(&file.declared, node, address, task));
     let mut truth = Truth::default();
+    let (mut journal, mut following) = (Vec::new(), BTreeMap::new());
     let mut failures = Vec::new();
     for ((node, _), seen) in file.postgres().zip(join_all(looks).await) {
         match seen {
             Ok(seen) => {
                 truth.nodes.insert(node.clone(), seen.truth);
+                following.insert(node.clone(), seen.following);
+                journal.extend(seen.journal);
                 if let Some(catalog) = seen.catalog {
                     truth.catalog = catalog;
                 }
@@ -34,6 +38,7 @@ pub(crate) async fn truth(file: &ClusterFile, task: &str) -> Result<Truth, Failu
             Err(failure) => failures.push(failure),
         }
     }
+    followers::note_streams(&mut truth, journal, &following);
     Failure::all(failures).map_or(Ok(truth), Err)
 }
 
@@ -45,6 +50,8 @@ pub(crate) struct Seen {
     pub(crate) truth: NodeTruth,
     /// The catalogue, where this is the node that keeps it.
     pub(crate) catalog: Option<CatalogTruth>,
+    following: Following,
+    journal: Vec<JournalStream>,
 }
 
 async fn look_at(
@@ -81,6 +88,7 @@ struct ServerRow {
     database: String,
     system_identifier: i64,
     standby: bool,
+    superuser: bool,
     available: Option<String>,
     installed: Option<String>,
     has_shards: bool,
@@ -158,7 +166,14 @@ async fn look_inside(
         moved: BTreeMap::new(),
         unstamped: ShardSet::new(),
         other_layout: ShardSet::new(),
+        followers: None,
     };
+    let mut following = Following::default();
+    if server.superuser {
+        let (roles, found) = followers::look(&mut *connection).await.map_err(said)?;
+        truth.followers = Some(roles);
+        following = found;
+    }
     if server.has_shards {
         let row: Option<LayoutRow> = sqlx::query_as(sql!("look/layout.sql"))
             .bind(declared.layout.as_str())
@@ -196,7 +211,13 @@ async fn look_inside(
         true => Some(CatalogTruth::default()),
         false => None,
     };
-    Ok(Seen { server_version: server.server_version, truth, catalog })
+    let journal = match (&catalog, server.has_catalog) {
+        (Some(catalog), true) if !catalog.nodes.is_empty() => {
+            followers::journal(connection).await.map_err(said)?
+        }
+        _ => Vec::new(),
+    };
+    Ok(Seen { server_version: server.server_version, truth, catalog, following, journal })
 }
 
 /// Adds what a node says about some shards.

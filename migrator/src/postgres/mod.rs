@@ -4,13 +4,16 @@ pub(crate) mod catalog;
 mod connect;
 pub(crate) mod effects;
 mod error;
+pub(crate) mod followers;
 pub(crate) mod ids;
 pub(crate) mod lock;
 pub(crate) mod look;
+mod secret;
 pub(crate) mod statistics;
 
 pub(crate) use connect::{connect, who};
 pub(crate) use error::{failure, is_sqlstate, message};
+pub(crate) use secret::Secret;
 
 /// One statement from a file under `sql/postgres`.
 macro_rules! sql {

@@ -114,6 +114,11 @@ pub(crate) fn unread(stream: &Reader) {
     talk::line(format_args!(
         "move {id}: {what} on {reader} does not follow: nobody reads slot {slot} of {node}, which keeps {megabytes} MB of WAL; see pg_stat_subscription and the server's log on {reader}, or {instead}"
     ));
+    if let Some(why) = &stream.refused {
+        talk::line(format_args!(
+            "move {id}: {reader} cannot connect to {node}: {why}; `shardid apply` has it connect anew"
+        ));
+    }
 }
 
 /// The journal with the time in each state.

@@ -2,7 +2,9 @@
 
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
-use shardid_cluster::{Declared, NodeChange, Plan, ShardSet, Step, Truth};
+use shardid_cluster::{
+    Declared, NodeChange, NodeName, Plan, ShardSet, Step, Stream, StreamFault, Truth,
+};
 
 use crate::failure::Failure;
 use crate::view::{counted, ranges};
@@ -45,6 +47,7 @@ fn room_of(step: &Step) -> &'static str {
         }
         Step::WriteMap { .. } => "map",
         Step::CreateShards { .. } | Step::TellNode { .. } => "shards",
+        Step::LetFollow { .. } | Step::Connect { .. } | Step::ForgetFollowers { .. } => "following",
     }
 }
 
@@ -105,6 +108,30 @@ fn lines(step: &Step) -> Vec<String> {
             vec![format!("~ {node}: copy of the map, version {from} -> {to}")]
         }
         Step::RemoveNode { node } => vec![format!("- {node}: forget")],
+        Step::LetFollow { node, followers } => {
+            vec![format!("+ {node}: let {} follow, by a role for each", names_of(followers))]
+        }
+        Step::Connect { node, streams } => streams
+            .iter()
+            .map(|stream| format!("~ {node}: connect {} anew: {}", stream.name, why(stream)))
+            .collect(),
+        Step::ForgetFollowers { node, roles } => {
+            roles.iter().map(|role| format!("- {node}: role {role}")).collect()
+        }
+    }
+}
+
+fn names_of(followers: &[(NodeName, String)]) -> String {
+    let names: Vec<&str> = followers.iter().map(|(node, _)| node.as_str()).collect();
+    names.join(", ")
+}
+
+fn why(stream: &Stream) -> String {
+    let publisher = &stream.publisher;
+    match stream.fault {
+        Some(StreamFault::Login) => format!("{publisher} does not let it in as it should"),
+        Some(StreamFault::Rights) => "it is applied with a superuser's rights".to_owned(),
+        Some(StreamFault::Secret) | None => format!("a new secret at {publisher}"),
     }
 }
 
@@ -129,6 +156,15 @@ pub(crate) fn done(step: &Step) -> String {
         }
         Step::TellNode { node, to, .. } => format!("{node}: has map version {to}"),
         Step::RemoveNode { node } => format!("{node}: forgotten"),
+        Step::LetFollow { node, followers } => {
+            format!("{node}: can be followed by {}", names_of(followers))
+        }
+        Step::Connect { node, streams } => {
+            format!("{node}: connected {} anew", counted(streams.len() as u64, "stream"))
+        }
+        Step::ForgetFollowers { node, roles } => {
+            format!("{node}: dropped {}", counted(roles.len() as u64, "role"))
+        }
     }
 }
 
@@ -193,5 +229,16 @@ fn step_json(step: &Step) -> Value {
             "shards": shards.to_string(), "count": count(shards),
         }),
         Step::RemoveNode { node } => json!({"do": "remove_node", "node": node.as_str()}),
+        Step::LetFollow { node, followers } => {
+            let names: Vec<&str> = followers.iter().map(|(name, _)| name.as_str()).collect();
+            json!({"do": "let_follow", "node": node.as_str(), "followers": names})
+        }
+        Step::Connect { node, streams } => {
+            let names: Vec<&str> = streams.iter().map(|stream| stream.name.as_str()).collect();
+            json!({"do": "connect", "node": node.as_str(), "streams": names})
+        }
+        Step::ForgetFollowers { node, roles } => {
+            json!({"do": "forget_followers", "node": node.as_str(), "roles": roles})
+        }
     }
 }

@@ -4,6 +4,7 @@
 mod carried;
 mod compare;
 mod cut;
+mod following;
 mod matrix;
 mod network;
 mod nodes;

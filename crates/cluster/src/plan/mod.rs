@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use semver::Version;
 
 use crate::declared::Declared;
+use crate::follower::Stream;
 use crate::map::{MapVersion, ShardMap};
 use crate::names::NodeName;
 use crate::refusal::Refusal;
@@ -94,6 +95,27 @@ pub enum Step {
         /// The node.
         node: NodeName,
     },
+    /// Makes the roles by which others follow a node, with no secret yet.
+    LetFollow {
+        /// The node that is followed.
+        node: NodeName,
+        /// Who follows, and the role of each.
+        followers: Vec<(NodeName, String)>,
+    },
+    /// Has streams connect anew, with the rights that they should have.
+    Connect {
+        /// The node that follows.
+        node: NodeName,
+        /// All its streams from one server.
+        streams: Vec<Stream>,
+    },
+    /// Drops roles that nobody follows a node by any more.
+    ForgetFollowers {
+        /// The node.
+        node: NodeName,
+        /// The roles.
+        roles: Vec<String>,
+    },
 }
 
 impl Step {
@@ -106,7 +128,10 @@ impl Step {
             | Self::WriteNode { node, .. }
             | Self::CreateShards { node, .. }
             | Self::TellNode { node, .. }
-            | Self::RemoveNode { node } => Some(node),
+            | Self::RemoveNode { node }
+            | Self::LetFollow { node, .. }
+            | Self::Connect { node, .. }
+            | Self::ForgetFollowers { node, .. } => Some(node),
             Self::WriteMap { .. } => None,
         }
     }
@@ -147,6 +172,11 @@ pub enum Note {
     /// A node that got no shards because the map is older than it.
     #[error("node {0} holds no shards yet; `shardid rebalance` gives it its share")]
     Empty(NodeName),
+    /// A node on which the program may make no role to follow it by.
+    #[error(
+        "node {0} cannot be followed, so no shard is moved from it or to it: that takes a superuser in its `url`"
+    )]
+    NotFollowed(NodeName),
 }
 
 /// What is to be done, in this order.

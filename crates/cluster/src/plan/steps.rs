@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::declared::Declared;
+use crate::follower::{FollowerRole, Stream, StreamFault, follower_role};
 use crate::map::{MapVersion, ShardMap};
 use crate::names::NodeName;
 use crate::plan::{NodeChange, Note, Plan, Program, Step};
@@ -39,6 +40,12 @@ pub(super) fn steps(
             steps.push(Step::CreateShards { node: name.clone(), shards: missing });
         }
         steps.extend(tell(name, seen, &map, &truth.catalog.moving));
+    }
+    for (name, seen) in in_file_order(declared, truth) {
+        steps.extend(follow(declared, truth, name, seen));
+    }
+    for (follower, streams) in &truth.streams {
+        steps.extend(connect(truth, follower, streams));
     }
     for name in truth.catalog.nodes.keys() {
         if declared.node(name).is_none() {
@@ -113,11 +120,61 @@ fn tell(name: &NodeName, seen: &NodeTruth, map: &ShardMap, moving: &ShardSet) ->
     (!same).then(|| Step::TellNode { node: name.clone(), from, to: map.version, shards })
 }
 
+/// Lets all others follow a node, and nobody else.
+fn follow(declared: &Declared, truth: &Truth, name: &NodeName, seen: &NodeTruth) -> Vec<Step> {
+    let Some(known) = &seen.followers else { return Vec::new() };
+    let others = in_file_order(declared, truth).filter(|(other, _)| *other != name);
+    let wanted: Vec<(NodeName, String)> =
+        others.map(|(other, seen)| (other.clone(), follower_role(other, &seen.identity))).collect();
+    let strange: Vec<String> = known
+        .iter()
+        .filter(|(role, it)| it.here && !wanted.iter().any(|(_, wanted)| wanted == *role))
+        .map(|(role, _)| role.clone())
+        .collect();
+    let ready = |role: &String| known.get(role).is_some_and(FollowerRole::is_ready);
+    let missing: Vec<_> = wanted.into_iter().filter(|(_, role)| !ready(role)).collect();
+    let mut steps = Vec::new();
+    if !missing.is_empty() {
+        steps.push(Step::LetFollow { node: name.clone(), followers: missing });
+    }
+    if !strange.is_empty() {
+        steps.push(Step::ForgetFollowers { node: name.clone(), roles: strange });
+    }
+    steps
+}
+
+/// Connects the streams anew that need it. A role is of a server, and so is its secret: those
+/// that follow databases of one server by it go together.
+fn connect(truth: &Truth, follower: &NodeName, streams: &[Stream]) -> Vec<Step> {
+    let server = |stream: &Stream| {
+        truth.nodes.get(&stream.publisher).map(|seen| seen.identity.system_identifier)
+    };
+    let mut servers: BTreeMap<i64, Vec<Stream>> = BTreeMap::new();
+    for stream in streams {
+        if let Some(server) = server(stream) {
+            servers.entry(server).or_default().push(stream.clone());
+        }
+    }
+    let faulty = |streams: &Vec<Stream>| streams.iter().any(|stream| stream.fault.is_some());
+    let steps = servers.into_values().filter(faulty).map(|mut streams| {
+        // With a new secret all have to be told.
+        if !streams.iter().any(|stream| stream.fault == Some(StreamFault::Secret)) {
+            streams.retain(|stream| stream.fault.is_some());
+        }
+        Step::Connect { node: follower.clone(), streams }
+    });
+    steps.collect()
+}
+
 fn notes(declared: &Declared, truth: &Truth, map: &ShardMap) -> Vec<Note> {
     let mut notes = Vec::new();
     let all = ShardSet::all(declared.shards);
+    let several = declared.postgres().count() > 1;
     for (name, seen) in in_file_order(declared, truth) {
         let node = name.clone();
+        if several && seen.followers.is_none() {
+            notes.push(Note::NotFollowed(node.clone()));
+        }
         let outside = seen.held().without(&all);
         if !outside.is_empty() {
             let count = declared.shards.get();

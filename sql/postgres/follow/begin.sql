@@ -1,0 +1,2 @@
+-- The session may be one that only looks.
+BEGIN READ WRITE

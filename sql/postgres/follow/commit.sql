@@ -1,0 +1,2 @@
+-- Ends a transaction, and what was set for it.
+COMMIT
