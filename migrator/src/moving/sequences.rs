@@ -9,7 +9,6 @@
 use std::time::Instant;
 
 use shardid_cluster::MoveKind;
-use sqlx::AssertSqlSafe;
 
 use super::fence::Fence;
 use super::road::Road;
