@@ -8,7 +8,7 @@ type Files<const N: usize> = [(&'static str, &'static str); N];
 pub(super) const CATALOG: Files<1> = [("V1__ticket", sql!("catalog/V1__ticket.sql"))];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
-pub(super) const SCHEMA: Files<30> = [
+pub(super) const SCHEMA: Files<32> = [
     ("V1__server", sql!("schema/V1__server.sql")),
     ("V2__ticket", sql!("schema/V2__ticket.sql")),
     ("V3__create_ticket", sql!("schema/V3__create_ticket.sql")),
@@ -39,6 +39,8 @@ pub(super) const SCHEMA: Files<30> = [
     ("V28__adopt", sql!("schema/V28__adopt.sql")),
     ("V29__shard_for", sql!("schema/V29__shard_for.sql")),
     ("V30__lower_counters", sql!("schema/V30__lower_counters.sql")),
+    ("V31__zones", sql!("schema/V31__zones.sql")),
+    ("V32__flickr_database", sql!("schema/V32__flickr_database.sql")),
 ];
 
 #[cfg(test)]

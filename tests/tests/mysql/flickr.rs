@@ -15,6 +15,8 @@ on_both_engines!(
     a_counter_that_was_set_back_is_refused_and_mended,
     a_rolled_back_number_does_not_come_again,
     numbers_of_other_classes_are_refused,
+    no_database_is_refused_before_anything_is_made,
+    what_a_client_sets_lets_no_number_pass,
 );
 
 /// The literal statements.
@@ -163,4 +165,34 @@ fn numbers_of_other_classes_are_refused(engine: Engine) {
     expect_refused(client, "SELECT shardid.next_ticket('Tickets64')", "55000");
     query::<u64>(client, "INSERT INTO Tickets64 (id, stub) VALUES (8, 'b')");
     assert_eq!(replace(client, "Tickets64"), 10);
+}
+
+fn no_database_is_refused_before_anything_is_made(engine: Engine) {
+    let server = Server::builder(engine).start();
+    let client = &mut server.connect();
+    for (name, said) in [("'absent'", "database absent"), ("NULL", "database NULL")] {
+        let call = format!("CALL shardid.create_flickr_tables({name}, 1, 1)");
+        let words = expect_refused(client, &call, "42704");
+        assert!(words.starts_with(said) && words.contains("hint: CREATE DATABASE"), "{words}");
+    }
+    assert_eq!(query::<u64>(client, "SELECT count(*) FROM shardid.tickets"), [0]);
+}
+
+fn what_a_client_sets_lets_no_number_pass(engine: Engine) {
+    let server = start(engine, 1, 2);
+    assert_eq!(numbers(&server, "Tickets64", 3), [1, 3, 5]);
+    let client = &mut server.connect();
+    query::<u64>(client, "USE flickr");
+    // The variable by which rows that raise a table were once known.
+    query::<u64>(
+        client,
+        "SET @shardid_raise_table = 3, @shardid_increment = 7, @shardid_offset = 7",
+    );
+    let old = "INSERT INTO Tickets64 (id, stub) VALUES (3, 'b')";
+    let words = expect_refused(client, old, "55000");
+    assert!(words.starts_with("number 3 of Tickets64 was handed out before"), "{words}");
+    query::<u64>(client, "SET @shardid_raise_table = 8");
+    expect_refused(client, "INSERT INTO Tickets64 (id, stub) VALUES (8, 'b')", "55000");
+    let next = replace(client, "Tickets64");
+    assert!(next > 5 && next % 2 == 1, "{next}");
 }

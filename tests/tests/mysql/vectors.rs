@@ -156,7 +156,17 @@ fn what_both_engines_must_mean_alike(engine: Engine) {
         assert_eq!(at(client, same), noon, "{same}");
     }
     assert!(at(client, "CAST('2026-06-01' AS DATE)") < noon);
-    for text in ["'2026-06-01 12:00:00 CET'", "'at noon'", "'2026-13-01'"] {
+    assert!(at(client, "'2026-06-01 12:00:00+14:00'") < noon);
+    for text in [
+        "'2026-06-01 12:00:00 CET'",
+        "'2026-06-01 12:00:00+14:01'",
+        "'2026-06-01 12:00:00-14:00'",
+        "'2026-06-01 12:00:00+99:99'",
+        "'2026-06-01 12:00:00+01:60'",
+        "'2026-06-01 12:00:00+0200'",
+        "'at noon'",
+        "'2026-13-01'",
+    ] {
         expect_refused(client, &format!("SELECT shardid.id_at({text})"), "22007");
     }
     // A letter that only upper case makes an I.
