@@ -32,6 +32,7 @@ pages! {
     limits: "docs/limits.md",
     moving_a_shard: "docs/moving-a-shard.md",
     mysql: "docs/mysql.md",
+    mysql_reference: "docs/mysql-reference.md",
     outside_faces: "docs/outside-faces.md",
     privileges: "docs/privileges.md",
     sql_reference: "docs/sql-reference.md",
