@@ -35,6 +35,23 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("move/stream/unpublish.sql", "DROP PUBLICATION", "a statement: of our own publication"),
     ("move/stream/unsubscribe.sql", "DROP SUBSCRIPTION", "a statement: of our own subscription"),
     (
+        "move/stream/unsubscribe.sql",
+        "DROP OWNED BY",
+        "a statement: of the role that was made for our own subscription",
+    ),
+    (
+        "follow/let_follow.sql",
+        "DROP ROLE IF EXISTS",
+        "a statement: of a role of ours, which the server refuses while it owns anything",
+    ),
+    (
+        "follow/forget.sql",
+        "DROP ROLE",
+        "a statement: of a role of ours, which the server refuses while it owns anything",
+    ),
+    ("follow/bound_rights.sql", "GRANT SELECT", "a right, to apply what comes"),
+    ("move/check/appliers.sql", "ARRAY['INSERT'", "the name of a right"),
+    (
         "apply/remove_node.sql",
         "DELETE FROM shardid.node",
         "a statement: the map refuses it while the node holds shards",

@@ -61,6 +61,8 @@ fn a_plan_as_json_is_what_apply_does() {
         "tell_node",
         "create_shards",
         "tell_node",
+        "let_follow",
+        "let_follow",
     ];
     assert_eq!(steps, expected.map(|step| format!("\"{step}\",")));
     assert!(text.contains("\"shards\": \"4-7\""), "{text}");

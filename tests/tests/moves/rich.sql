@@ -67,6 +67,7 @@ GRANT UPDATE (note) ON "@".customer TO app_writer;
 GRANT USAGE ON SEQUENCE "@".ticket_ids TO app_writer;
 REVOKE EXECUTE ON FUNCTION "@".shout(text) FROM PUBLIC;
 ALTER TABLE "@".pair OWNER TO app_writer;
+GRANT USAGE ON SCHEMA "@" TO app_writer;
 ALTER DEFAULT PRIVILEGES IN SCHEMA "@" GRANT SELECT ON TABLES TO app_reader;
 COMMENT ON TABLE "@".customer IS 'people';
 COMMENT ON COLUMN "@".customer.loud IS 'louder';
