@@ -62,6 +62,7 @@ mod shards;
 mod simulate;
 mod storage;
 mod stranger;
+pub mod tickets;
 mod wal;
 mod world;
 

@@ -162,7 +162,8 @@ async fn prepare(
         return Err(failure);
     }
     let (ticket, gone) = (ticket.clone(), gone.to_vec());
-    Ok(Some((Wanted { ticket, before, after, gone, above }, look.truth)))
+    let known = before.clone();
+    Ok(Some((Wanted { ticket, known, before, after, gone, above }, look.truth)))
 }
 
 /// All reasons against a change.

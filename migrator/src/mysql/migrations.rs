@@ -5,7 +5,10 @@ use crate::mysql::sql;
 type Files<const N: usize> = [(&'static str, &'static str); N];
 
 /// Those of a catalogue. Released ones never change.
-pub(super) const CATALOG: Files<1> = [("V1__ticket", sql!("catalog/V1__ticket.sql"))];
+pub(super) const CATALOG: Files<2> = [
+    ("V1__ticket", sql!("catalog/V1__ticket.sql")),
+    ("V3__ticket_term", sql!("catalog/V3__ticket_term.sql")),
+];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
 pub(super) const SCHEMA: Files<32> = [

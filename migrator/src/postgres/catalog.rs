@@ -16,7 +16,7 @@ use crate::refinery::refinery_session;
 const HISTORY: &str = "shardid.catalog_history";
 
 /// All migrations, in order. Released ones never change.
-const MIGRATIONS: [(&str, &str); 10] = [
+const MIGRATIONS: [(&str, &str); 11] = [
     ("V1__catalog", sql!("catalog/V1__catalog.sql")),
     ("V2__node", sql!("catalog/V2__node.sql")),
     ("V3__map", sql!("catalog/V3__map.sql")),
@@ -27,6 +27,7 @@ const MIGRATIONS: [(&str, &str); 10] = [
     ("V8__ticket", sql!("catalog/V8__ticket.sql")),
     ("V9__move_term", sql!("catalog/V9__move_term.sql")),
     ("V10__nodes_go", sql!("catalog/V10__nodes_go.sql")),
+    ("V12__ticket_term", sql!("catalog/V12__ticket_term.sql")),
 ];
 
 /// The migrations that this program has.

@@ -133,8 +133,11 @@ async fn take(
             saw(journal, truth, ticket, node, *floor).await?;
         }
         TicketStep::Realign { ticket, before, after, above } => {
+            // A step before this one may have written it.
+            let known = journal.read().await?.known.get(ticket).map(|known| known.nodes());
             let wanted = Wanted {
                 ticket: ticket.clone(),
+                known: known.unwrap_or_default(),
                 before: before.clone(),
                 after: after.clone(),
                 gone: Vec::new(),

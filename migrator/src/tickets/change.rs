@@ -20,6 +20,8 @@ use crate::talk;
 /// A change that somebody asks for.
 pub(crate) struct Wanted {
     pub(crate) ticket: TicketName,
+    /// The servers that the catalogue has.
+    pub(crate) known: Vec<NodeName>,
     /// The servers that hand it out now.
     pub(crate) before: Vec<NodeName>,
     /// Those that are to.
@@ -71,8 +73,9 @@ pub(crate) async fn change(
     let change = wanted.plan(truth)?;
     let mut servers = connect(file, &change, &journal.node, wait).await?;
     cuts::at(format_args!("tickets/before-planned"));
-    let mut change = journal.begin_change(&change).await?;
+    let mut change = journal.begin_change(&change, &wanted.known).await?;
     cuts::at(format_args!("tickets/after-planned"));
+    journal.take(&mut change).await.map_err(|failure| standing(failure, &change))?;
     drive(file, journal, &mut servers, &mut change)
         .await
         .map_err(|failure| standing(failure, &change))
@@ -88,6 +91,8 @@ pub(crate) async fn resume(
     let mut servers = connect(file, &change, &journal.node, wait)
         .await
         .map_err(|failure| standing(failure, &change))?;
+    cuts::at(format_args!("tickets/before-take"));
+    journal.take(&mut change).await.map_err(|failure| standing(failure, &change))?;
     drive(file, journal, &mut servers, &mut change)
         .await
         .map_err(|failure| standing(failure, &change))
@@ -124,6 +129,9 @@ async fn connect(
         if node != catalog {
             server.session.lock(node, wait).await?;
         }
+        // This one is held by the very session that changes tickets there, on all of them:
+        // what a program that has lost the catalogue has under way ends first.
+        server.session.lock_tickets(node, wait).await?;
         Ok::<_, Failure>((node.clone(), server))
     });
     Ok(try_join_all(connecting).await?.into_iter().collect())

@@ -7,7 +7,7 @@ use shardid_cluster::{
 };
 use sqlx::{Connection, FromRow};
 
-use super::{Session, rows, run};
+use super::{Session, changed, rows, run};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::mysql::{self, migrate};
@@ -17,6 +17,8 @@ use crate::postgres::who;
 pub(crate) struct Journal {
     pub(crate) node: NodeName,
     pub(crate) session: Session,
+    /// The change that is worked on, and the term by which.
+    hand: Option<(i64, i64)>,
 }
 
 #[derive(FromRow)]
@@ -53,12 +55,22 @@ struct ChangeRow {
     state: String,
 }
 
+#[derive(FromRow)]
+struct StandingRow {
+    state: String,
+    floor: i64,
+    term: i64,
+}
+
+/// How often a change is taken that other programs take at the same moment.
+const TAKES_MAX: u32 = 5;
+
 impl Journal {
     /// Connects to the catalogue's node.
     pub(crate) async fn connect(file: &ClusterFile, task: &str) -> Result<Self, Failure> {
         let node = file.declared.catalog.clone();
         let session = Session::connect(&node, file.address(&node)?, task).await?;
-        Ok(Self { node, session })
+        Ok(Self { node, session, hand: None })
     }
 
     /// Reads what is known, in a transaction that cannot change anything.
@@ -141,11 +153,53 @@ impl Journal {
         ticket: &TicketName,
         servers: &[(NodeName, Seen)],
     ) -> Result<(), Failure> {
-        self.in_transaction(Some((ticket, servers)), None).await
+        self.in_transaction(Some((ticket, servers)), None).await.map(|_| ())
     }
 
-    /// Writes down that all effects of a change's state are done. With the
-    /// servers of the ticket as they are from here on, if they are new.
+    /// Takes a change in hand, as it is now: from then on no other program writes it further.
+    ///
+    /// Whoever does has all servers locked by the sessions that change them, so that nothing
+    /// which an earlier program has begun there comes later.
+    pub(crate) async fn take(&mut self, change: &mut TicketChange) -> Result<(), Failure> {
+        for _ in 0..TAKES_MAX {
+            let rows: Result<Vec<StandingRow>, _> =
+                rows!(&mut self.session, "tickets/standing.sql", change.id);
+            let now = self.said(rows).map_err(|failure| {
+                failure.hint("`shardid apply` brings a catalogue of an older program up to date")
+            })?;
+            let Some(now) = now.into_iter().next() else { return Err(overtaken(change)) };
+            let wrong = |what: String| {
+                Failure::new(what).at(format!("change {} of ticket {}", change.id, change.ticket))
+            };
+            let state = now.state.parse().map_err(|e: UnknownWord| wrong(e.to_string()))?;
+            let floor =
+                u64::try_from(now.floor).map_err(|_| wrong("its floor is below 0".to_owned()))?;
+            let taken = changed!(
+                &mut self.session,
+                "tickets/take_change.sql",
+                change.id,
+                now.term,
+                now.state.as_str(),
+                now.floor
+            );
+            if self.said(taken)? == 1 {
+                (change.state, change.floor) = (state, floor);
+                self.hand = Some((change.id, now.term + 1));
+                return Ok(());
+            }
+        }
+        Err(overtaken(change))
+    }
+
+    /// The term by which a change is worked on.
+    fn term_of(&self, change: &TicketChange) -> Result<i64, Failure> {
+        let hand = self.hand.filter(|(id, _)| *id == change.id);
+        hand.map(|(_, term)| term).ok_or_else(|| Failure::new("no change was taken in hand"))
+    }
+
+    /// Writes down that all effects of a change's state are done, unless another program has
+    /// taken it in hand. With the servers of the ticket as they are from here on, if they are
+    /// new.
     pub(crate) async fn advance(
         &mut self,
         change: &mut TicketChange,
@@ -154,21 +208,38 @@ impl Journal {
     ) -> Result<(), Failure> {
         let ticket = change.ticket.clone();
         let servers = servers.map(|servers| (&ticket, servers));
-        self.in_transaction(servers, Some((change.id, next))).await?;
+        let step =
+            Step { change: change.id, from: change.state, to: next, term: self.term_of(change)? };
+        if !self.in_transaction(servers, Some(step)).await? {
+            return Err(overtaken(change));
+        }
         change.state = next;
         Ok(())
     }
 
+    /// Writes both, or none where the step is not one any more: then it is false.
     async fn in_transaction(
         &mut self,
         servers: Option<(&TicketName, &[(NodeName, Seen)])>,
-        advance: Option<(i64, ChangeState)>,
-    ) -> Result<(), Failure> {
+        step: Option<Step>,
+    ) -> Result<bool, Failure> {
         /// The same for both drivers, whose transactions are different types.
         macro_rules! write {
             ($connection:expr, $sql:path) => {{
                 use $sql as sql;
                 let mut transaction = $connection.begin().await?;
+                if let Some(step) = step {
+                    let done = sqlx::query(sql!("tickets/advance_change.sql"))
+                        .bind(step.to.as_str())
+                        .bind(step.change)
+                        .bind(step.from.as_str())
+                        .bind(step.term)
+                        .execute(&mut *transaction)
+                        .await?;
+                    if done.rows_affected() != 1 {
+                        return Ok(false);
+                    }
+                }
                 if let Some((ticket, servers)) = servers {
                     sqlx::query(sql!("tickets/forget_servers.sql"))
                         .bind(ticket.as_str())
@@ -190,22 +261,17 @@ impl Journal {
                             .await?;
                     }
                 }
-                if let Some((change, state)) = advance {
-                    sqlx::query(sql!("tickets/advance_change.sql"))
-                        .bind(state.as_str())
-                        .bind(change)
-                        .execute(&mut *transaction)
-                        .await?;
-                }
-                transaction.commit().await
+                transaction.commit().await.map(|()| true)
             }};
         }
-        let written: Result<(), sqlx::Error> = match &mut self.session {
-            Session::Postgres(connection) => {
-                async { write!(connection, crate::postgres::sql) }.await
+        let session = &mut self.session;
+        let write = async {
+            match session {
+                Session::Postgres(connection) => write!(connection, crate::postgres::sql),
+                Session::Mysql(connection) => write!(connection, crate::mysql::sql),
             }
-            Session::Mysql(connection) => async { write!(connection, crate::mysql::sql) }.await,
         };
+        let written: Result<bool, sqlx::Error> = write.await;
         self.said(written)
     }
 
@@ -251,14 +317,16 @@ impl Journal {
         self.said(done)
     }
 
-    /// Writes a change down, before anything is done about it, and reads it back.
+    /// Writes a change down, before anything is done about it, and reads it back. `known` are
+    /// the servers of the ticket as the catalogue had them when the change was planned.
     pub(crate) async fn begin_change(
         &mut self,
         change: &TicketChange,
+        known: &[NodeName],
     ) -> Result<TicketChange, Failure> {
         let list =
             |nodes: &[NodeName]| nodes.iter().map(NodeName::as_str).collect::<Vec<_>>().join(",");
-        let done = run!(
+        let done = changed!(
             &mut self.session,
             "tickets/begin_change.sql",
             change.ticket.as_str(),
@@ -266,9 +334,16 @@ impl Journal {
             list(&change.after),
             list(&change.gone),
             i64::try_from(change.floor).unwrap_or(i64::MAX),
-            who()
+            who(),
+            list(known)
         );
-        self.said(done)?;
+        if self.said(done)? != 1 {
+            return Err(Failure::new(format!(
+                "somebody else has changed the servers of ticket {}",
+                change.ticket
+            ))
+            .hint("`shardid tickets status` shows them; then say it again"));
+        }
         let written = self.read().await?.changes;
         written.into_iter().find(|one| one.ticket == change.ticket).ok_or_else(|| {
             Failure::new("the change is not in the journal").at(format!("node {}", self.node))
@@ -281,13 +356,17 @@ impl Journal {
         change: &mut TicketChange,
         floor: u64,
     ) -> Result<(), Failure> {
-        let done = run!(
+        let term = self.term_of(change)?;
+        let done = changed!(
             &mut self.session,
             "tickets/raise_floor.sql",
             i64::try_from(floor).unwrap_or(i64::MAX),
-            change.id
+            change.id,
+            term
         );
-        self.said(done)?;
+        if self.said(done)? != 1 {
+            return Err(overtaken(change));
+        }
         change.floor = change.floor.max(floor);
         Ok(())
     }
@@ -309,4 +388,22 @@ impl Journal {
     fn nodes(&self, list: &str) -> Result<Vec<NodeName>, Failure> {
         list.split(',').filter(|name| !name.is_empty()).map(|name| self.node_name(name)).collect()
     }
+}
+
+/// A step of a change, from a state to the next, by the program with a term.
+#[derive(Clone, Copy)]
+struct Step {
+    change: i64,
+    from: ChangeState,
+    to: ChangeState,
+    term: i64,
+}
+
+/// Another program has begun to work on a change.
+fn overtaken(change: &TicketChange) -> Failure {
+    Failure::new(format!(
+        "somebody else has begun to work on the change of the servers of ticket {}",
+        change.ticket
+    ))
+    .hint("`shardid tickets status` shows how far it is")
 }

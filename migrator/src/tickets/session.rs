@@ -1,6 +1,6 @@
 //! A connection to a node, whatever it is.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use shardid_cluster::{Engine, NodeName};
 use sqlx::mysql::MySqlConnection;
@@ -10,6 +10,11 @@ use sqlx::{Connection, Executor};
 use crate::failure::Failure;
 use crate::file::Address;
 use crate::{mysql, postgres, talk};
+
+/// How long a session is waited for at least that has a server's tickets, since a server takes
+/// a moment to notice that a program was killed; and how often it is tried.
+const LOCK_MIN: Duration = Duration::from_secs(2);
+const LOCK_EVERY: Duration = Duration::from_millis(50);
 
 /// A connection to a PostgreSQL or MySQL node.
 pub(crate) enum Session {
@@ -64,6 +69,36 @@ impl Session {
         match self {
             Self::Postgres(connection) => postgres::lock::take(connection, node, wait).await,
             Self::Mysql(connection) => lock_mysql(connection, node, wait).await,
+        }
+    }
+
+    /// Takes the lock of a server's tickets for as long as this session lasts.
+    pub(crate) async fn lock_tickets(
+        &mut self,
+        node: &NodeName,
+        wait: Duration,
+    ) -> Result<(), Failure> {
+        let deadline = Instant::now() + wait.max(LOCK_MIN);
+        loop {
+            let got: Result<bool, sqlx::Error> = match self {
+                Self::Postgres(connection) => {
+                    sqlx::query_scalar(postgres::sql!("lock/tickets.sql"))
+                        .fetch_one(connection)
+                        .await
+                }
+                Self::Mysql(connection) => {
+                    sqlx::query_scalar(mysql::sql!("lock/tickets.sql")).fetch_one(connection).await
+                }
+            };
+            if got.map_err(|error| self.failure(node, &error))? {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(Failure::new("another program is changing tickets there")
+                    .at(format!("node {node}"))
+                    .hint("wait for it to end, or give it longer with `--wait-seconds-max`"));
+            }
+            tokio::time::sleep(LOCK_EVERY).await;
         }
     }
 

@@ -17,8 +17,9 @@ pub struct Held {
 }
 
 impl Held {
+    /// Starts a program, and waits until it is held at a place.
     #[track_caller]
-    pub(super) fn start(mut command: Command, at: &str) -> Self {
+    pub fn start(mut command: Command, at: &str) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

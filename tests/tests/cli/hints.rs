@@ -23,6 +23,11 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "a statement: the fence",
     ),
     (
+        "move/carry/guard_copy.sql",
+        "BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE",
+        "a statement: the guard of a copy that is being made",
+    ),
+    (
         "move/clean/drop_schema.sql",
         "DELETE FROM shardid.id_sequence",
         "a statement: of a copy that the journal says is old",

@@ -8,6 +8,7 @@ mod flickr;
 mod load;
 mod mixed;
 mod refuse;
+mod second;
 mod servers;
 mod setup;
 

@@ -28,7 +28,7 @@ mod rule;
 mod statement;
 mod world;
 
-pub use check::{Action, Found, Plot, explore_moves};
+pub use check::{Action, Found, Plot, Way, explore_moves};
 pub use program::{At, Program, Task};
 pub use rule::{Rule, Rules};
 pub use statement::Statement;

@@ -1,0 +1,134 @@
+//! Two programs at one change of servers: the journal decides, and each server is changed by
+//! one of them at a time.
+
+use shardid_tests::estate::Held;
+
+use crate::on_both_engines;
+use crate::servers::{Engine, Servers};
+
+on_both_engines! {
+    a_program_that_was_overtaken_takes_no_change_further,
+    what_a_program_has_under_way_on_a_server_ends_before_another_begins,
+    a_change_of_servers_that_were_others_is_not_begun,
+    a_catalogue_on_postgresql_decides_as_well,
+}
+
+fn held(servers: &Servers, at: &str, arguments: &[&str]) -> Held {
+    let mut command = servers.command(arguments);
+    command.env("SHARDID_HOLD_AT", format!("tickets/{at}"));
+    Held::start(command, &format!("tickets/{at}"))
+}
+
+const ADD: [&str; 5] = ["tickets", "add-server", "orders", "my2", "--yes"];
+const RESUME: [&str; 3] = ["tickets", "resume", "orders"];
+const STATE: &str = "SELECT state FROM shardid.ticket_change ORDER BY `change` DESC LIMIT 1";
+
+fn a_program_that_was_overtaken_takes_no_change_further(engine: Engine) {
+    let servers = Servers::start(engine, 1);
+    servers.grow(2);
+    let mut first = held(&servers, "planned/before-next", &ADD);
+    for (state, next) in [
+        ("planned", "limited/before-next"),
+        ("limited", "stepped/before-next"),
+        ("stepped", "stepped/before-next"),
+    ] {
+        // What another program does first that begins to work on it.
+        servers.sql("my1", "UPDATE shardid.ticket_change SET term = term + 1");
+        let run = first.let_go();
+        assert_eq!(run.code, 3, "{state}: {}", run.stderr);
+        assert!(
+            run.stderr.contains("somebody else has begun to work on the change"),
+            "{}",
+            run.stderr
+        );
+        assert!(run.stderr.contains("`shardid tickets status`"), "{}", run.stderr);
+        assert_eq!(servers.sql("my1", STATE), state);
+        first = held(&servers, next, &RESUME);
+    }
+    first.kill();
+
+    // One that has read it as it was goes by what it is.
+    servers.run(&RESUME).ok();
+    servers.run(&["tickets", "remove-server", "orders", "my2", "--yes"]).ok();
+    servers.run_cut("tickets/after-planned", &ADD);
+    let late = held(&servers, "before-take", &RESUME);
+    servers.sql(
+        "my1",
+        "UPDATE shardid.ticket_change SET `floor` = `floor` + 5000 WHERE state = 'planned'",
+    );
+    let floor = servers.sql("my1", "SELECT max(`floor`) FROM shardid.ticket_change");
+    late.let_go().ok();
+    assert_eq!(
+        servers.sql("my2", "SELECT `floor` FROM shardid.ticket WHERE name = 'orders'"),
+        floor
+    );
+    assert_eq!(servers.sql("my1", STATE), "done");
+    servers.edit("[\"my1\"]", "[\"my1\", \"my2\"]");
+    servers.is_clean();
+}
+
+/// The catalogue's session is lost, and with it the cluster's lock; the one that changes
+/// tickets on the same server is not.
+fn what_a_program_has_under_way_on_a_server_ends_before_another_begins(engine: Engine) {
+    let servers = Servers::start(engine, 1);
+    servers.grow(2);
+    let first = held(&servers, "planned/before-1", &ADD);
+    for node in ["my1", "my2"] {
+        let lost = servers.sql(node, "SELECT is_used_lock('shardid.cluster')");
+        servers.sql(node, &format!("KILL {lost}"));
+    }
+    let wait = ["tickets", "resume", "orders", "--wait-seconds-max", "1"];
+    let refused = servers.run(&wait);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    let words = "node my1: another program is changing tickets there";
+    assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    first.kill();
+    servers.run(&RESUME).ok();
+    servers.edit("[\"my1\"]", "[\"my1\", \"my2\"]");
+    servers.is_clean();
+}
+
+fn a_change_of_servers_that_were_others_is_not_begun(engine: Engine) {
+    let servers = Servers::start(engine, 1);
+    servers.grow(3);
+    let first =
+        held(&servers, "before-planned", &["tickets", "add-server", "orders", "my3", "--yes"]);
+    // Another program, which has had the lock meanwhile, has made my2 a server.
+    servers.sql(
+        "my1",
+        "INSERT INTO shardid.ticket_server (ticket, server, node) VALUES ('orders', 2, 'my2')",
+    );
+    let refused = first.let_go().refused();
+    assert!(
+        refused.contains("somebody else has changed the servers of ticket orders"),
+        "{refused}"
+    );
+    assert_eq!(servers.sql("my1", "SELECT count(*) FROM shardid.ticket_change"), "0");
+    servers.sql("my1", "DELETE FROM shardid.ticket_server WHERE node = 'my2'");
+    servers.run(&ADD).ok();
+    servers.edit("[\"my1\"]", "[\"my1\", \"my2\"]");
+    servers.is_clean();
+}
+
+fn a_catalogue_on_postgresql_decides_as_well(engine: Engine) {
+    let servers = Servers::up(engine, 1, 2);
+    servers.edit("servers = [\"my1\", \"my2\"]", "servers = [\"pg1\"]");
+    servers.run(&["apply", "--yes"]).ok();
+    let first =
+        held(&servers, "limited/before-next", &["tickets", "add-server", "orders", "my1", "--yes"]);
+    servers.psql("pg1", "UPDATE shardid.ticket_change SET term = term + 1");
+    let run = first.let_go();
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("somebody else has begun to work on the change"), "{}", run.stderr);
+    assert_eq!(servers.psql("pg1", "SELECT state FROM shardid.ticket_change"), "limited");
+    servers.run(&RESUME).ok();
+
+    let first =
+        held(&servers, "before-planned", &["tickets", "add-server", "orders", "my2", "--yes"]);
+    servers.psql("pg1", "DELETE FROM shardid.ticket_server WHERE server = 2");
+    let refused = first.let_go().refused();
+    assert!(
+        refused.contains("somebody else has changed the servers of ticket orders"),
+        "{refused}"
+    );
+}
