@@ -351,3 +351,31 @@ fn streams_of_an_earlier_program_get_a_role_of_their_own_and_lose_its_rights() {
     run(&estate, &["rollback", "1", "--yes"]).ok();
     estate.assert_no_trace(0);
 }
+
+#[test]
+fn owners_who_could_not_write_what_comes_are_named_where_it_is_they_who_do() {
+    let estate = estate(|builder| builder);
+    let schema = make_trap(&estate);
+    estate.psql(
+        "pg1",
+        &format!(
+            "ALTER TABLE {schema}.one FORCE ROW LEVEL SECURITY; REVOKE USAGE ON SCHEMA {schema} FROM second;
+             REVOKE TRUNCATE ON {schema}.two FROM second"
+        ),
+    );
+    let dry = run(&estate, &["move", "0", "--to", "pg2", "--dry-run"]);
+    let by_owners =
+        estate.psql("pg2", "SELECT current_setting('server_version_num')::int >= 160000");
+    if by_owners == "f" {
+        assert_eq!(dry.code, 0, "{}", dry.stderr);
+        return;
+    }
+    let refused = dry.refused();
+    for words in [
+        format!("policies of {schema}.one are forced on role owner"),
+        format!("role second, which owns {schema}.two, may not use its schema"),
+        format!("role second lacks a right to change its own table {schema}.two"),
+    ] {
+        assert!(refused.contains(&words), "{words:?} is not in {refused}");
+    }
+}

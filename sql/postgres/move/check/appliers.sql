@@ -5,11 +5,12 @@ SELECT format('role %I, which owns %I.%I, may not use its schema, and on the oth
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_roles o ON o.oid = c.relowner
  WHERE n.nspname = $1 AND c.relkind = 'r' AND NOT has_schema_privilege(o.oid, n.oid, 'USAGE')
 UNION ALL
-SELECT format('role %I may not %s its own table %I.%I, and on the other node what comes is written with that role''s rights', o.rolname, p.privilege, n.nspname, c.relname),
-       format('GRANT %s ON %I.%I TO %I;', p.privilege, n.nspname, c.relname, o.rolname)
-  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_roles o ON o.oid = c.relowner,
-       unnest(ARRAY['INSERT', 'UPDATE', 'DELETE', 'TRUNCATE']) AS p(privilege)
- WHERE n.nspname = $1 AND c.relkind = 'r' AND NOT has_table_privilege(o.oid, c.oid, p.privilege)
+SELECT format('role %I lacks a right to change its own table %I.%I, and on the other node what comes is written with that role''s rights', o.rolname, n.nspname, c.relname),
+       format('GRANT ALL ON %I.%I TO %I;', n.nspname, c.relname, o.rolname)
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_roles o ON o.oid = c.relowner
+ WHERE n.nspname = $1 AND c.relkind = 'r'
+   AND EXISTS (SELECT FROM unnest(ARRAY['INSERT', 'UPDATE', 'DELETE', 'TRUNCATE']) AS p(privilege)
+                WHERE NOT has_table_privilege(o.oid, c.oid, p.privilege))
 UNION ALL
 SELECT format('policies of %I.%I are forced on role %I, which owns it, and on the other node what comes is written with that role''s rights', n.nspname, c.relname, o.rolname),
        format('ALTER TABLE %I.%I NO FORCE ROW LEVEL SECURITY; until the move is over and its old copy retired', n.nspname, c.relname)
