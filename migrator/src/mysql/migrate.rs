@@ -73,6 +73,47 @@ pub(crate) async fn missing_routines(
     Ok(routines().into_iter().filter(|routine| !there.contains(routine)).collect())
 }
 
+/// The tables that the migrations up to one make and leave.
+fn tables(done: i32) -> BTreeSet<String> {
+    let mut made = BTreeSet::new();
+    for migration in of_schema().iter().filter(|migration| migration.version() <= done) {
+        for line in migration.sql().unwrap_or_default().lines() {
+            if let Some(rest) = line.strip_prefix("CREATE TABLE IF NOT EXISTS shardid.") {
+                made.extend(rest.split([' ', '(']).next().map(str::to_owned));
+            } else if let Some(name) = line.strip_prefix("DROP TABLE IF EXISTS shardid.") {
+                made.remove(name.trim_end_matches(';'));
+            }
+        }
+    }
+    made
+}
+
+/// Tables that are not there, though the history says that they were made. Made again, they
+/// would be empty, and numbers would come again.
+pub(crate) async fn no_missing_tables(
+    connection: &mut MySqlConnection,
+    node: &NodeName,
+    done: i32,
+) -> Result<(), Failure> {
+    let there: Vec<String> = sqlx::query_scalar(sql!("look/tables.sql"))
+        .fetch_all(connection)
+        .await
+        .map_err(|error| failure(node, &error))?;
+    // A server may have all names in lower case.
+    let is_there = |table: &String| there.iter().any(|other| other.eq_ignore_ascii_case(table));
+    let missing: Vec<String> = tables(done).into_iter().filter(|table| !is_there(table)).collect();
+    let what = match missing.as_slice() {
+        [] => return Ok(()),
+        [one] => format!("table {one} of schema shardid is missing"),
+        [one, more @ ..] => {
+            format!("table {one} and {} more of schema shardid are missing", more.len())
+        }
+    };
+    Err(Failure::new(what).at(format!("node {node}")).hint(format!(
+        "put schema shardid back from a backup of this server, then `shardid apply --restored {node}`"
+    )))
+}
+
 /// Makes the schema or brings it up to date, and makes routines again that are missing.
 pub(crate) async fn schema(
     connection: &mut MySqlConnection,
@@ -130,6 +171,18 @@ refinery_session!(Session, MySqlConnection);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_tables_of_the_schema_are_known_for_each_migration() {
+        assert!(tables(0).is_empty());
+        let first: Vec<String> = tables(1).into_iter().collect();
+        assert_eq!(first, ["server"]);
+        let all = tables(latest(&of_schema()));
+        for table in ["ticket", "Tickets64", "counter_128", "ticket_block", "position"] {
+            assert!(all.contains(table), "{table}");
+        }
+        assert!(tables(13).contains("block") && !all.contains("block"), "it was dropped later");
+    }
 
     #[test]
     fn the_routines_of_the_schema_are_known_by_kind_and_name() {

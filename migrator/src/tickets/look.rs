@@ -184,6 +184,7 @@ async fn ask(
         answer.refusals.append(&mut unsafe_tables(connection, node).await?);
         answer.latest = migrate::latest(&migrate::of_schema());
         let mut done = installed(connection, node, &mut answer.refusals).await?;
+        migrate::no_missing_tables(connection, node, done).await?;
         if done == answer.latest {
             answer.missing = migrate::missing_routines(connection, node).await?;
             if !answer.missing.is_empty() {

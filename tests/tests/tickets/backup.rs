@@ -16,6 +16,7 @@ on_both_engines! {
     a_ticket_that_was_dropped_is_made_again_above_what_was_seen,
     a_server_that_is_down_keeps_nobody_from_noticing_a_restore_of_another,
     a_schema_restored_without_its_routines_is_found_and_mended,
+    a_table_that_is_missing_is_named_and_not_made_anew,
     a_server_that_took_over_is_found_and_goes_on_above_what_was_seen,
 }
 
@@ -160,6 +161,27 @@ fn a_schema_restored_without_its_routines_is_found_and_mended(engine: Engine) {
     servers.sql("my2", "CALL shardid.create_shard(5, 'instagram'); SELECT shardid.next_id(5)");
     let plan = servers.run(&["plan"]).ok();
     assert!(plan.contains("nothing to do"), "{plan}");
+}
+
+fn a_table_that_is_missing_is_named_and_not_made_anew(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    let last = take(&servers, "my2", 10) + 2 * 9;
+    servers.is_clean();
+    servers.sql("my2", "RENAME TABLE shardid.ticket TO shardid.hidden, shardid.counter_128 TO shardid.hidden_too; DROP FUNCTION shardid.next_id");
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 1);
+    let said = "node my2: table counter_128 and 1 more of schema shardid are missing";
+    assert!(run.stdout.contains(said), "{}", run.stdout);
+    let error = servers.run(&["apply", "--yes"]).refused();
+    assert!(error.contains(said) && error.contains("shardid apply --restored my2"), "{error}");
+    assert_eq!(servers.sql("my2", "SHOW TABLES FROM shardid LIKE 'ticket'"), "");
+    servers.sql(
+        "my2",
+        "RENAME TABLE shardid.hidden TO shardid.ticket, shardid.hidden_too TO shardid.counter_128",
+    );
+    servers.run(&["apply", "--yes", "--restored", "my2"]).ok();
+    assert!(take(&servers, "my2", 1) > last);
+    servers.is_clean();
 }
 
 fn a_server_that_took_over_is_found_and_goes_on_above_what_was_seen(engine: Engine) {
