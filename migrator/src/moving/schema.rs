@@ -157,7 +157,11 @@ async fn run(road: &mut Road<'_>, statements: Vec<String>) -> Result<(), Failure
     match road.target.all_or_none(statements, LOCK_MS).await? {
         Batch::Done => Ok(()),
         Batch::LockTimeout => Err(Failure::new("the new copy is locked by somebody")
-            .at(format!("node {}", road.target.node))),
+            .at(format!("node {}", road.target.node))
+            .hint(format!(
+                "look at pg_stat_activity there, then `shardid resume {}`",
+                road.record.id
+            ))),
     }
 }
 
@@ -227,13 +231,22 @@ impl Parts {
         let mut command = client_program("pg_restore")?;
         command.args(["--file=-", "--use-list=/dev/stdin"]).arg(self.dump.path());
         let text = output(command, "pg_restore", Some(lines.join("\n") + "\n")).await?;
-        // psql's own commands are not for the server, nor is a setting that servers
-        // before 17 do not have.
-        let not_for_all = ["\\restrict ", "\\unrestrict ", "SET transaction_timeout "];
-        let skipped = |l: &&str| not_for_all.iter().any(|head| l.starts_with(head));
-        let lines = text.lines().filter(|l| !skipped(l)).filter_map(without_column_version);
-        Ok(lines.collect::<Vec<_>>().join("\n"))
+        Ok(for_servers(&text))
     }
+}
+
+/// What pg_restore prints, as a server takes it that others wait for: psql's own commands are
+/// not for it, and how long anything may take is ours to say. pg_restore begins with `SET
+/// lock_timeout = 0` and the like; one of them servers before 17 do not have.
+fn for_servers(text: &str) -> String {
+    let mut begun = false;
+    let kept = |line: &&str| {
+        begun |= line.starts_with("-- Name: ");
+        let bound = !begun && line.starts_with("SET ") && line.contains("_timeout = ");
+        !bound && !line.starts_with("\\restrict ") && !line.starts_with("\\unrestrict ")
+    };
+    let lines = text.lines().filter(kept).filter_map(without_column_version);
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A line of a dump without the version that PostgreSQL 15.20 notes among the options
@@ -282,7 +295,15 @@ async fn output(
 
 #[cfg(test)]
 mod tests {
-    use super::without_column_version;
+    use super::{for_servers, without_column_version};
+
+    #[test]
+    fn how_long_anything_may_take_is_not_for_pg_restore_to_say() {
+        let head = "\\restrict x\nSET statement_timeout = 0;\nSET lock_timeout = 0;\nSET row_security = off;\n";
+        let body = "--\n-- Name: f; Type: FUNCTION\n--\nCREATE FUNCTION s.f() AS $$\nSET lock_timeout = 5;\n$$;";
+        let text = format!("{head}{body}\n\\unrestrict x");
+        assert_eq!(for_servers(&text), format!("SET row_security = off;\n{body}"));
+    }
 
     #[test]
     fn only_the_version_of_a_column_is_left_out() {

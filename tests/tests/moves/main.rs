@@ -12,6 +12,7 @@ mod preflight;
 mod progress;
 mod rebalance;
 mod refusals;
+mod retire;
 mod rollback;
 mod second;
 mod sequences;

@@ -1,6 +1,8 @@
 //! What refuses a move refuses it before anything is made, and all at once.
 
-use shardid_tests::estate::{Estate, schema};
+use std::time::{Duration, Instant};
+
+use shardid_tests::estate::{DATABASE, Estate, schema};
 
 use crate::shared;
 
@@ -168,4 +170,26 @@ fn what_makes_no_sense_is_refused_with_the_exit_code_for_it() {
     let said = estate.run(&["rollback", &id, "--yes"]).refused();
     assert!(said.contains("its old copy was dropped"), "{said}");
     estate.assert_no_trace(shard);
+}
+
+/// pg_restore begins with `SET lock_timeout = 0`, which is none of the definitions.
+#[test]
+fn indexes_do_not_wait_for_ever_for_somebody_who_locks_the_new_copy() {
+    // Of its own: what waits here has every new slot wait.
+    let (estate, shard) = (Estate::start(2, 2), 0);
+    estate.make_tables(shard);
+    let (number, schema) = (shard.to_string(), schema(shard));
+    let held =
+        estate.run_held("copying/before-MakeIndexes", &["move", &number, "--to", "pg2", "--yes"]);
+    let mut somebody = estate.node("pg2").connect(DATABASE);
+    somebody.batch_execute(&format!("BEGIN; LOCK TABLE {schema}.item IN EXCLUSIVE MODE")).unwrap();
+    let began = Instant::now();
+    let run = held.let_go();
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("node pg2: the new copy is locked by somebody"), "{}", run.stderr);
+    assert!(began.elapsed() < Duration::from_secs(100), "{:?}", began.elapsed());
+    somebody.batch_execute("COMMIT").unwrap();
+    let id = estate.last_move(shard);
+    estate.run(&["resume", &id]).ok();
+    estate.run(&["retire", &id, "--yes"]).ok();
 }
