@@ -6,9 +6,10 @@ use super::journal::{Journal, Leftover, Move, overtaken};
 use super::road::Road;
 use super::server::{Batch, Server};
 use super::{fence, nodes_of, stream, watched};
+use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::postgres::sql;
+use crate::postgres::{connect, failure, sql};
 use crate::talk;
 
 /// What is left to remove once a move is done.
@@ -57,20 +58,79 @@ async fn remove_by_name(road: &mut Road<'_>, left: &Leftover) -> Result<(), Fail
 /// How long dropping a copy waits for those who still read it.
 const LOCK_MS: u64 = 60_000;
 
+/// Drops a copy, if nothing outside its schema would go with it.
+///
+/// One transaction locks its tables, looks what would go, drops, and looks whether anything
+/// else has gone. A type or a function of the schema is not locked by that: what comes to need
+/// one in the moment between the look and the drop goes with it.
 async fn drop_schema(server: &mut Server, record: &Move) -> Result<(), Failure> {
-    let query = sqlx::query_scalar(sql!("move/clean/drop_schema.sql"))
-        .bind(record.schema.as_str())
-        .bind(record.shard.as_sql());
-    let statements = server.column(query).await?;
-    match server.all_or_none(statements, LOCK_MS).await? {
-        Batch::Done => Ok(()),
-        Batch::LockTimeout => Err(Failure::new(format!(
-            "could not drop the copy in schema {}: somebody still uses it",
-            record.schema
-        ))
-        .at(format!("node {}", server.node))
-        .hint("look at pg_stat_activity there, then run the same command again")),
+    let schema = record.schema.as_str();
+    let of_schema = |text: &'static str| sqlx::query_scalar::<_, String>(text).bind(schema);
+    let mut begin = vec![format!("SET LOCAL lock_timeout = {LOCK_MS}")];
+    begin.extend(server.column(of_schema(sql!("move/clean/lock.sql"))).await?);
+    if let Batch::LockTimeout = server.begin_with(begin).await? {
+        return Err(still_used(server, record));
     }
+    let dropped = drop_behind_locks(server, record).await;
+    let end = if dropped.is_ok() { sql!("move/commit.sql") } else { sql!("move/rollback.sql") };
+    let ended = server.run(sqlx::query(end)).await;
+    dropped.and(ended)
+}
+
+async fn drop_behind_locks(server: &mut Server, record: &Move) -> Result<(), Failure> {
+    let schema = record.schema.as_str();
+    let of_schema = |text: &'static str| sqlx::query_scalar::<_, String>(text).bind(schema);
+    let outside = server.column(of_schema(sql!("move/clean/outside.sql"))).await?;
+    if !outside.is_empty() {
+        return Err(takes_along(server, record, &outside));
+    }
+    let mut statements = server.column(of_schema(sql!("move/clean/before.sql"))).await?;
+    let query = sqlx::query_scalar(sql!("move/clean/drop_schema.sql"));
+    let query = query.bind(schema).bind(record.shard.as_sql());
+    statements.extend(server.column::<String>(query).await?);
+    cuts::at(format_args!("drop/before"));
+    if let Batch::LockTimeout = server.one_batch(statements).await? {
+        return Err(still_used(server, record));
+    }
+    let gone = gone_with_it(server).await?;
+    match gone.is_empty() {
+        true => Ok(()),
+        false => Err(takes_along(server, record, &gone)),
+    }
+}
+
+/// What was to stay, and this transaction has dropped. What others drop meanwhile is gone for
+/// another session too.
+async fn gone_with_it(server: &mut Server) -> Result<Vec<String>, Failure> {
+    let gone: Vec<(i64, i64)> = server.rows(sqlx::query_as(sql!("move/clean/gone.sql"))).await?;
+    if gone.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (catalogs, numbers): (Vec<i64>, Vec<i64>) = gone.into_iter().unzip();
+    let mut other = connect(&server.node, &server.address, "move").await?;
+    let query = sqlx::query_scalar(sql!("move/clean/still_there.sql"));
+    let still_there = query.bind(catalogs).bind(numbers).fetch_all(&mut other).await;
+    still_there.map_err(|error| failure(&server.node, &error))
+}
+
+fn takes_along(server: &Server, record: &Move, outside: &[String]) -> Failure {
+    Failure::new(format!(
+        "the copy in schema {} cannot be dropped: with it would go {}",
+        record.schema,
+        outside.join(", ")
+    ))
+    .at(format!("node {}", server.node))
+    .detail("nothing was changed")
+    .hint("these are none of the shard: have them need it no more, then run the same command again")
+}
+
+fn still_used(server: &Server, record: &Move) -> Failure {
+    Failure::new(format!(
+        "could not drop the copy in schema {}: somebody still uses it",
+        record.schema
+    ))
+    .at(format!("node {}", server.node))
+    .hint("look at pg_stat_activity there, then run the same command again")
 }
 
 /// Ends the way back of a move that is done, and drops the old copy.

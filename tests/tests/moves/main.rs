@@ -11,6 +11,7 @@ mod preflight;
 mod progress;
 mod rebalance;
 mod refusals;
+mod retire;
 mod rollback;
 mod second;
 mod sequences;

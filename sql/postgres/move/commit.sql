@@ -1,0 +1,2 @@
+-- Ends the transaction; what it has changed holds.
+COMMIT

@@ -1,0 +1,141 @@
+//! An old copy goes alone: whatever else would go with it is named, and stays.
+
+use shardid_tests::estate::{DATABASE, schema};
+
+use crate::shared;
+
+/// Objects outside the schema that need something in it: what makes one, how it is named, and
+/// what takes it away again.
+fn outside(schema: &str, other: &str) -> Vec<(String, &'static str, String)> {
+    let s = schema;
+    [
+        ("VIEW {o}.v AS SELECT id FROM {s}.item", "view {o}.v", "VIEW {o}.v"),
+        (
+            "MATERIALIZED VIEW {o}.m AS SELECT id FROM {s}.item",
+            "materialized view {o}.m",
+            "MATERIALIZED VIEW {o}.m",
+        ),
+        (
+            "TABLE {o}.fk (id bigint REFERENCES {s}.item)",
+            "constraint fk_id_fkey on table {o}.fk",
+            "TABLE {o}.fk",
+        ),
+        ("TABLE {o}.child () INHERITS ({s}.item)", "table {o}.child", "TABLE {o}.child"),
+        (
+            "TABLE {o}.part PARTITION OF {s}.parent FOR VALUES FROM (0) TO (9)",
+            "table {o}.part",
+            "TABLE {o}.part",
+        ),
+        (
+            "TABLE {o}.typed (id int, mood {s}.mood)",
+            "column mood of table {o}.typed",
+            "TABLE {o}.typed",
+        ),
+        (
+            "TABLE {o}.counted (id bigint DEFAULT {s}.next_id())",
+            "default value for column id of table {o}.counted",
+            "TABLE {o}.counted",
+        ),
+        (
+            "FUNCTION {o}.f({s}.item) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+            "function {o}.f({s}.item)",
+            "FUNCTION {o}.f({s}.item)",
+        ),
+        (
+            "TYPE {o}.pair AS (a {s}.mood, b int)",
+            "column a of composite type {o}.pair",
+            "TYPE {o}.pair",
+        ),
+        ("DOMAIN {o}.moody AS {s}.mood", "type {o}.moody", "DOMAIN {o}.moody"),
+        (
+            "STATISTICS {o}.st ON id, n FROM {s}.item",
+            "statistics object {o}.st",
+            "STATISTICS {o}.st",
+        ),
+        (
+            "PUBLICATION theirs FOR TABLE {s}.item",
+            "publication of table {s}.item in publication theirs",
+            "PUBLICATION theirs",
+        ),
+        (
+            "PUBLICATION all_theirs FOR TABLES IN SCHEMA {s}",
+            "publication of schema {s} in publication all_theirs",
+            "PUBLICATION all_theirs",
+        ),
+        (
+            "CAST ({s}.mood AS int) WITH FUNCTION {s}.number({s}.mood)",
+            "cast from {s}.mood to integer",
+            "CAST ({s}.mood AS int)",
+        ),
+        (
+            "EVENT TRIGGER ev ON sql_drop EXECUTE FUNCTION {s}.seen()",
+            "event trigger ev",
+            "EVENT TRIGGER ev",
+        ),
+        (
+            "OPERATOR {o}.~~~ (RIGHTARG = {s}.mood, FUNCTION = {s}.number)",
+            "operator {o}.~~~",
+            "OPERATOR {o}.~~~ (NONE, {s}.mood)",
+        ),
+    ]
+    .into_iter()
+    .map(|(make, name, end)| {
+        let put = |text: &str| text.replace("{s}", s).replace("{o}", other);
+        (put(make), name, put(end))
+    })
+    .map(|(make, name, end)| (make, name, end))
+    .collect()
+}
+
+#[test]
+fn an_old_copy_is_not_dropped_while_something_outside_would_go_with_it() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let (number, schema, other) = (shard.to_string(), schema(shard), "beside");
+    // What the schema holds itself goes with it, whatever it is.
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE TYPE {schema}.mood AS ENUM ('good', 'bad');
+             CREATE FUNCTION {schema}.number({schema}.mood) RETURNS int LANGUAGE sql AS 'SELECT 1';
+             CREATE FUNCTION {schema}.seen() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
+             CREATE TABLE {schema}.parent (id bigint PRIMARY KEY, at int GENERATED ALWAYS AS IDENTITY,
+                 mood {schema}.mood, CHECK (id > 0)) PARTITION BY RANGE (id);
+             CREATE TABLE {schema}.rest PARTITION OF {schema}.parent DEFAULT;
+             CREATE VIEW {schema}.items AS SELECT * FROM {schema}.item;
+             CREATE STATISTICS {schema}.st ON id, n FROM {schema}.item;
+             CREATE POLICY mine ON {schema}.item USING (true);
+             ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT SELECT ON TABLES TO PUBLIC;
+             CREATE SCHEMA {other}"
+        ),
+    );
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    let id = estate.last_move(shard);
+    let mut server = estate.node("pg1").connect(DATABASE);
+    let objects = outside(&schema, other);
+    let mut tried = 0;
+    for (make, name, end) in &objects {
+        // The old copy has no rows that would not let it, and takes DDL.
+        server.batch_execute(&format!("CREATE {make}")).unwrap();
+        let name = name.replace("{s}", &schema).replace("{o}", other);
+        let run = estate.run(&["retire", &id, "--yes"]);
+        assert_eq!(run.code, 1, "{make}: {}", run.stderr);
+        let refused = run.refused();
+        assert!(refused.contains(&name), "{name} is not in {refused}");
+        assert_eq!(
+            estate.psql("pg1", &format!("SELECT to_regclass('{schema}.item') IS NOT NULL")),
+            "t"
+        );
+        server.batch_execute(&format!("DROP {end}")).unwrap();
+        tried += 1;
+    }
+    assert_eq!(tried, objects.len());
+
+    // Cut in between, it has dropped nothing; what others make meanwhile is none of it.
+    let held = estate.run_held("drop/before", &["retire", &id, "--yes"]);
+    server.batch_execute(&format!("CREATE TABLE {other}.late (id int)")).unwrap();
+    held.kill();
+    estate.run(&["retire", &id, "--yes"]).ok();
+    estate.assert_no_trace(shard);
+    assert_eq!(estate.psql("pg1", &format!("SELECT to_regclass('{other}.late') IS NOT NULL")), "t");
+}
