@@ -83,7 +83,6 @@ fn outside(schema: &str, other: &str) -> Vec<(String, &'static str, String)> {
         let put = |text: &str| text.replace("{s}", s).replace("{o}", other);
         (put(make), name, put(end))
     })
-    .map(|(make, name, end)| (make, name, end))
     .collect()
 }
 
