@@ -9,7 +9,7 @@ use super::{fence, nodes_of, stream, watched};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::postgres::sql;
+use crate::postgres::{connect, failure, sql};
 use crate::talk;
 
 /// What is left to remove once a move is done.
@@ -60,8 +60,9 @@ const LOCK_MS: u64 = 60_000;
 
 /// Drops a copy, if nothing outside its schema would go with it.
 ///
-/// One transaction locks its tables, looks what would go, drops, and looks what has gone: a
-/// type or a function is not locked by that, and somebody may just have come to need one.
+/// One transaction locks its tables, looks what would go, drops, and looks whether anything
+/// else has gone. A type or a function of the schema is not locked by that: what comes to need
+/// one in the moment between the look and the drop goes with it.
 async fn drop_schema(server: &mut Server, record: &Move) -> Result<(), Failure> {
     let schema = record.schema.as_str();
     let of_schema = |text: &'static str| sqlx::query_scalar::<_, String>(text).bind(schema);
@@ -91,11 +92,25 @@ async fn drop_behind_locks(server: &mut Server, record: &Move) -> Result<(), Fai
     if let Batch::LockTimeout = server.one_batch(statements).await? {
         return Err(still_used(server, record));
     }
-    let gone = server.column(sqlx::query_scalar(sql!("move/clean/gone.sql"))).await?;
+    let gone = gone_with_it(server).await?;
     match gone.is_empty() {
         true => Ok(()),
         false => Err(takes_along(server, record, &gone)),
     }
+}
+
+/// What was to stay, and this transaction has dropped. What others drop meanwhile is gone for
+/// another session too.
+async fn gone_with_it(server: &mut Server) -> Result<Vec<String>, Failure> {
+    let gone: Vec<(i64, i64)> = server.rows(sqlx::query_as(sql!("move/clean/gone.sql"))).await?;
+    if gone.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (catalogs, numbers): (Vec<i64>, Vec<i64>) = gone.into_iter().unzip();
+    let mut other = connect(&server.node, &server.address, "move").await?;
+    let query = sqlx::query_scalar(sql!("move/clean/still_there.sql"));
+    let still_there = query.bind(catalogs).bind(numbers).fetch_all(&mut other).await;
+    still_there.map_err(|error| failure(&server.node, &error))
 }
 
 fn takes_along(server: &Server, record: &Move, outside: &[String]) -> Failure {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shardid_cluster::{NodeName, PlannedMove, ShardSet};
+use shardid_cluster::{MoveState, NodeName, PlannedMove, ShardSet};
 
 use crate::moving::{Move, Reader};
 use crate::talk;
@@ -89,7 +89,17 @@ pub(crate) fn what_to_do(moves: &[Move]) {
         } else {
             String::new()
         };
-        talk::line(format_args!("move {id} is {}: `shardid resume {id}`{abort}", record.state));
+        // These two hurt: somebody waits.
+        let hurts = match record.state {
+            MoveState::Fenced | MoveState::Switched => ", and writers are refused",
+            _ => "",
+        };
+        talk::line(format_args!(
+            "move {id} is {}{hurts}; begun {} by {}: `shardid resume {id}`{abort}",
+            record.state,
+            time(record.planned_us),
+            record.planned_by
+        ));
     }
     let first = |which: fn(&Move) -> bool| moves.iter().find(|m| which(m)).map(|m| m.id);
     match (first(Move::can_roll_back), first(Move::has_old_copy)) {

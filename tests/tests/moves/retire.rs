@@ -83,7 +83,6 @@ fn outside(schema: &str, other: &str) -> Vec<(String, &'static str, String)> {
         let put = |text: &str| text.replace("{s}", s).replace("{o}", other);
         (put(make), name, put(end))
     })
-    .map(|(make, name, end)| (make, name, end))
     .collect()
 }
 
@@ -131,7 +130,7 @@ fn an_old_copy_is_not_dropped_while_something_outside_would_go_with_it() {
     }
     assert_eq!(tried, objects.len());
 
-    // Somebody comes to need something between the look and the drop.
+    // Cut in between, it has dropped nothing; what others make meanwhile is none of it.
     let held = estate.run_held("drop/before", &["retire", &id, "--yes"]);
     server.batch_execute(&format!("CREATE TABLE {other}.late (id int)")).unwrap();
     held.kill();
