@@ -37,6 +37,8 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "DROP SCHEMA",
         "a statement: of a copy that the journal says is old",
     ),
+    ("move/clean/before.sql", "ON COMMIT DROP", "a temporary table of ours"),
+    ("mysql/migrate.rs", "DROP TABLE IF EXISTS shardid.", "read in our migrations, not said"),
     ("move/stream/unpublish.sql", "DROP PUBLICATION", "a statement: of our own publication"),
     ("move/stream/unsubscribe.sql", "DROP SUBSCRIPTION", "a statement: of our own subscription"),
     (

@@ -325,7 +325,7 @@ pub struct Found {
 }
 
 /// Worlds, and what was done in each.
-pub(super) type Way = Vec<(World, Option<Action>)>;
+pub type Way = Vec<(World, Option<Action>)>;
 
 /// Goes through all orders, until something is wrong.
 pub fn explore_moves(plot: &Plot) -> Found {
