@@ -112,7 +112,7 @@ fn a_program_that_was_overtaken_changes_neither_journal_nor_node() {
     let mut retire = estate.command(&["retire", &id, "--yes"]);
     let mut retire = retire.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     let dropping = format!(
-        "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%DROP SCHEMA {schema}%'"
+        "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%LOCK TABLE%{schema}.%'"
     );
     wait_until(Duration::from_secs(20), "the copy to be dropped", || {
         !estate.psql("pg1", &dropping).is_empty()
