@@ -340,12 +340,19 @@ $$;
 COMMENT ON FUNCTION shardid.drop_sequence(regclass) IS
     'DROP SEQUENCE of that one, whatever has its name by then';
 
+CREATE FUNCTION shardid.may_own(owner oid, listed regclass) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT owner = (SELECT r.oid FROM pg_roles r WHERE r.rolname = current_user) OR has_table_privilege(owner, listed::oid, 'INSERT')
+$$;
+COMMENT ON FUNCTION shardid.may_own(oid, regclass) IS
+    'whether what belongs to that role may serve its caller: it is the caller, or may write to that table';
+
 CREATE FUNCTION shardid.check_owner(relation regclass, listed regclass) RETURNS void
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     owner oid := (SELECT c.relowner FROM pg_class c WHERE c.oid = relation);
 BEGIN
-    IF owner <> (SELECT r.oid FROM pg_roles r WHERE r.rolname = current_user) AND NOT has_table_privilege(owner, listed::oid, 'INSERT') THEN
+    IF NOT shardid.may_own(owner, listed) THEN
         RAISE EXCEPTION 'relation % exists already and belongs to role "%"', relation, pg_get_userbyid(owner)
             USING ERRCODE = '42501',
                 DETAIL = format('It is taken up only from its caller, or from a role that may write to %s.', listed),
@@ -362,9 +369,7 @@ DECLARE
     owner oid := (SELECT n.nspowner FROM pg_namespace n WHERE n.oid = schema);
 BEGIN
     -- Whoever owns it may drop or rename what is in it.
-    IF owner <> (SELECT r.oid FROM pg_roles r WHERE r.rolname = current_user)
-        AND NOT has_table_privilege(owner, listed::oid, 'INSERT')
-    THEN
+    IF NOT shardid.may_own(owner, listed) THEN
         RAISE EXCEPTION 'schema % belongs to role "%"', schema, pg_get_userbyid(owner)
             USING ERRCODE = '42501',
                 DETAIL = format('It is used only if it belongs to its caller, or to a role that may write to %s.', listed),
@@ -484,6 +489,24 @@ $$;
 COMMENT ON FUNCTION shardid.defaults_on(regclass, oid, text) IS
     'the columns whose defaults use an object, and look like that';
 
+CREATE FUNCTION shardid.check_next_id(shard integer, schema name, sequence regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    -- Whoever owns it may give it another body later, and defaults of others call it.
+    IF EXISTS (SELECT FROM pg_proc p
+        WHERE p.pronamespace = to_regnamespace(quote_ident(schema)) AND p.proname = 'next_id' AND p.pronargs = 0
+            AND NOT (shardid.may_own(p.proowner, 'shardid.shard'::regclass)
+                AND EXISTS (SELECT FROM shardid.next_id_functions(shard, sequence) f WHERE f = p.oid)))
+    THEN
+        RAISE EXCEPTION 'schema "%" has a function next_id() of its own', schema
+            USING ERRCODE = '42723',
+                HINT = format('SELECT create_shard(%s, ''another schema''); or rename it: ALTER FUNCTION %I.next_id() RENAME TO next_id_before;', shard, schema);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.check_next_id(integer, name, regclass) IS
+    'refuses a schema with a function next_id() that create_shard() has not made, or that belongs to somebody else';
+
 CREATE FUNCTION shardid.create_shard(
     shard integer, schema name, layout text, if_not_exists boolean, above bigint
 ) RETURNS regclass
@@ -537,15 +560,7 @@ BEGIN
                 HINT = 'SELECT * FROM shardid.cluster; a database of its own can have shards of its own.';
     END IF;
     -- A next_id() that is not ours, and the extension's own, must not be replaced.
-    IF EXISTS (SELECT FROM pg_proc p
-        WHERE p.pronamespace = to_regnamespace(quote_ident(path)) AND p.proname = 'next_id' AND p.pronargs = 0
-            AND NOT EXISTS (SELECT FROM shardid.next_id_functions(shard,
-                to_regclass(format('%I.shard_id_seq', path))) f WHERE f = p.oid))
-    THEN
-        RAISE EXCEPTION 'schema "%" has a function next_id() of its own', path
-            USING ERRCODE = '42723',
-                HINT = format('SELECT create_shard(%s, ''another schema''); or rename it: ALTER FUNCTION %I.next_id() RENAME TO next_id_before;', shard, path);
-    END IF;
+    PERFORM shardid.check_next_id(shard, path, to_regclass(format('%I.shard_id_seq', path)));
     IF to_regnamespace(quote_ident(path)) IS NULL THEN
         EXECUTE format('CREATE SCHEMA %I', path);
     END IF;
@@ -555,6 +570,8 @@ BEGIN
     -- It names the sequence, so that it depends on it, here and in what a dump is restored to.
     EXECUTE format('CREATE OR REPLACE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL RESTRICTED RETURN shardid.next_id(%s, %L::regclass)',
         path, shard, generator::oid);
+    -- Once more: one may have come while the sequence was waited for, and is still its owner's.
+    PERFORM shardid.check_next_id(shard, path, generator);
     EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', path, format('a new id on shard %s', shard));
     INSERT INTO shardid.shard AS s (shard, layout, sequence) VALUES (shard, layout, generator)
         ON CONFLICT ON CONSTRAINT shard_pkey DO UPDATE
@@ -1387,8 +1404,10 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqmin = -1000) THEN
         RAISE EXCEPTION 'the sequence of ticket "%" was dropped', known.name
-            USING ERRCODE = '55000', DETAIL = 'How far its numbers went is not known any more.',
-                HINT = format('SELECT drop_ticket(%L); then, with a number above all of them: SELECT shardid.create_ticket_above(%L, 1, 1, …);', known.name, known.name);
+            USING ERRCODE = '55000', DETAIL = CASE WHEN known.last_gapless IS NULL THEN 'How far its numbers went is not known any more.'
+                    ELSE format('Its last number was %s.', greatest(known.last_gapless, known.floor)) END,
+                HINT = format('SELECT drop_ticket(%L); then, with a number above all of them: SELECT shardid.create_ticket_above(%L, %s, %s, …);',
+                    known.name, known.name, known.server, known.servers);
     END IF;
     -- This waits for the transactions that have taken numbers and keeps others out, as every
     -- ALTER SEQUENCE does. It also has the commit flushed whatever synchronous_commit says,
@@ -1696,6 +1715,19 @@ GRANT SELECT ON shardid.layout, shardid.shard, shardid.id_sequence, shardid.clus
     shardid.ticket, shardid.server, shardid.segment, shardid.shard_term,
     shardid.layouts, shardid.shards, shardid.tickets, shardid.segments TO PUBLIC;
 -- It does as its owner what its caller was allowed to by page::backend::may_use.
+-- Whoever could make a trigger of one on a table of his own would do with it what only the
+-- extension's tables are to do.
+DO $do$
+DECLARE
+    called regprocedure;
+BEGIN
+    FOR called IN SELECT DISTINCT t.tgfoid::regprocedure FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+        WHERE c.relnamespace = 'shardid'::regnamespace::oid AND NOT t.tgisinternal
+    LOOP
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', called);
+    END LOOP;
+END
+$do$;
 REVOKE EXECUTE ON FUNCTION shardid.take_gapless(text) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION shardid.generator_last_for_monitor(regclass) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION shardid.generator_last_for_monitor(regclass) TO pg_monitor;

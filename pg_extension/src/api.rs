@@ -184,6 +184,9 @@ fn last_id_at_most(sequence: Option<pg_sys::Oid>, shard: Option<i64>, layout: Op
     let (shard, layout) = or_throw(shard.zip(layout).ok_or_else(report::not_called_by_hand));
     let rule = self::layout(layout);
     let shard = checked_shard(&rule, shard, layout);
+    if sequence.is_some_and(|sequence| !backend::may_see(sequence)) {
+        report::no_privilege(&sequence.map(backend::relation_name).unwrap_or_default()).throw();
+    }
     let known = sequence.and_then(|sequence| {
         held::lock(sequence);
         // Of an unlogged one, or in a new file, nothing is known.
@@ -210,6 +213,10 @@ fn raise_horizon(id: i64, layout: &str) {
 /// a dump: its ids may have gone so far there, and neither it nor the dump says.
 #[pg_extern]
 fn note_restored(sequence: Option<pg_sys::Oid>) {
+    // It is called where a row was written, and the horizon moves for all.
+    if ![c"shard", c"id_sequence"].into_iter().any(|t| backend::may_insert(catalog::table(t))) {
+        report::not_called_by_hand().throw();
+    }
     if !sequence.is_some_and(|sequence| held::is_begun(sequence, backend::timeline())) {
         or_throw(horizon::get().raise_by_drift());
     }

@@ -297,7 +297,7 @@ pub(crate) fn ticket_without_sequence(name: &str) -> Report {
     Report::new(b"55000", format!("the sequence of ticket \"{name}\" was dropped"))
         .detail("How far its numbers went is not known any more.")
         .hint(format!(
-            "SELECT drop_ticket('{literal}'); then, with a number above all of them: SELECT shardid.create_ticket_above('{literal}', 1, 1, …);"
+            "SELECT server, servers FROM shardid.tickets WHERE name = '{literal}'; SELECT drop_ticket('{literal}'); then, with these and a number above all: SELECT shardid.create_ticket_above('{literal}', server, servers, …);"
         ))
 }
 
@@ -307,7 +307,7 @@ pub(crate) fn not_its_sequence(sequence: &str, name: &str) -> Report {
     Report::new(b"55000", format!("sequence {sequence} is not that of ticket \"{name}\""))
         .detail("The row may have been restored where its number is that of another sequence.")
         .hint(format!(
-            "SELECT drop_ticket('{literal}'); then, with a number above all of them: SELECT shardid.create_ticket_above('{literal}', 1, 1, …);"
+            "SELECT server, servers FROM shardid.tickets WHERE name = '{literal}'; SELECT drop_ticket('{literal}'); then, with these and a number above all: SELECT shardid.create_ticket_above('{literal}', server, servers, …);"
         ))
 }
 

@@ -301,7 +301,8 @@ fn take_from(sequence: Oid, count: i64) -> Result<i64, Report> {
     }
     held::lock(sequence);
     check_privilege(sequence, Transaction::current(), wrong)?;
-    let shape = catalog::sequence_shape(sequence).ok_or_else(wrong)?;
+    // Segments count by one; a generator of ids counts by ticks, and its clock rule is not here.
+    let shape = catalog::sequence_shape(sequence).filter(|s| s.increment == 1).ok_or_else(wrong)?;
     let class = Class::new(shape.start, shape.increment).ok_or_else(wrong)?;
     let (floor, top) = (shape.min.saturating_sub(1), shape.max);
     let request = Request {

@@ -310,6 +310,12 @@ pub(crate) fn may_see(sequence: pg_sys::Oid) -> bool {
     has_any(sequence, user, pg_sys::ACL_SELECT | pg_sys::ACL_USAGE).unwrap_or(true)
 }
 
+/// Whether the user may write rows to a table.
+pub(crate) fn may_insert(table: pg_sys::Oid) -> bool {
+    // SAFETY: reads a variable.
+    has_any(table, unsafe { ffi::GetUserId() }, pg_sys::ACL_INSERT).unwrap_or(false)
+}
+
 /// Whether a user has one of some privileges on a relation; `None` where there is none.
 fn has_any(relation: pg_sys::Oid, user: pg_sys::Oid, privileges: u32) -> Option<bool> {
     let mut is_missing = false;

@@ -314,6 +314,8 @@ fn a_sequence_that_somebody_else_has_put_in_its_place_is_not_taken_up() {
          CREATE SCHEMA shardid_segments; CREATE SEQUENCE shardid_segments.orders; \
          CREATE SEQUENCE shard_0040.mine INCREMENT 8388608 MINVALUE 40960",
     );
+    // Where the schemas are trusted, the sequences in them still are not.
+    database.psql("ALTER SCHEMA shardid_tickets OWNER TO CURRENT_USER; ALTER SCHEMA shardid_segments OWNER TO CURRENT_USER");
     let mut superuser = database.connect();
     for (sql, sequence) in [
         ("SELECT create_shard(40)", "shard_0040.shard_id_seq"),

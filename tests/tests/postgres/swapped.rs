@@ -212,3 +212,84 @@ fn a_superuser_makes_no_ticket_in_a_schema_of_anothers() {
         run(&mut client, &format!("ALTER SCHEMA {schema} OWNER TO CURRENT_USER; {call}"));
     }
 }
+
+/// Its owner could give it another body later, and defaults of others call it.
+#[test]
+fn a_next_id_of_anothers_is_not_taken_for_one_of_ours() {
+    let database = Database::fresh();
+    let plain = database.role("plain");
+    database.psql(&format!("CREATE SCHEMA app; GRANT USAGE, CREATE ON SCHEMA app TO {plain}"));
+    let mut client = database.connect_as(&plain);
+    run(
+        &mut client,
+        "CREATE FUNCTION app.next_id() RETURNS bigint LANGUAGE sql RETURN public.next_id(5); \
+         COMMENT ON FUNCTION app.next_id() IS 'a new id on shard 5'",
+    );
+    let mut superuser = database.connect();
+    shardid_tests::expect_error(&mut superuser, "SELECT create_shard(5, 'app')", "42723");
+
+    // One that comes while the sequence is waited for.
+    run(&mut client, "DROP FUNCTION app.next_id()");
+    run(&mut client, "BEGIN; CREATE SEQUENCE app.shard_id_seq");
+    let pid: i32 = one(&mut superuser, "SELECT pg_backend_pid()");
+    let said =
+        thread::spawn(move || superuser.batch_execute("SELECT create_shard(5, 'app')").err());
+    let mut watching = database.connect();
+    wait_until(Duration::from_secs(20), "create_shard() to wait", || {
+        one(
+            &mut watching,
+            &format!(
+                "SELECT coalesce(bool_or(wait_event_type = 'Lock'), false) FROM pg_stat_activity WHERE pid = {pid}"
+            ),
+        )
+    });
+    run(
+        &mut database.connect_as(&plain),
+        "CREATE FUNCTION app.next_id() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'",
+    );
+    run(&mut client, "ROLLBACK");
+    let error = said.join().expect("no assertion is in there").expect("it is refused");
+    let said = Refusal::of(&error).expect("the server says why");
+    assert_eq!(said.sqlstate, "42723", "{said:?}");
+    let of =
+        "SELECT proowner::regrole::text FROM pg_proc WHERE oid = 'app.next_id()'::regprocedure";
+    assert_eq!(one::<String>(&mut watching, of), plain);
+}
+
+/// A trigger of one on a table of his own would lock whatever that table names.
+#[test]
+fn nobody_makes_triggers_of_the_extensions_functions_or_reads_and_raises_what_is_not_his() {
+    let database = Database::fresh();
+    database.psql("SELECT create_shard(5), next_id(5), create_segment('orders', 10)");
+    let plain = database.role("plain");
+    let mut superuser = database.connect();
+    let functions: Vec<String> = crate::ask::column(
+        &mut superuser,
+        "SELECT DISTINCT t.tgfoid::regprocedure::text FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid \
+         WHERE c.relnamespace = 'shardid'::regnamespace AND NOT t.tgisinternal",
+    );
+    assert!(functions.len() >= 7, "{functions:?}");
+    let mut client = database.connect_as(&plain);
+    run(&mut client, "CREATE TEMP TABLE t (sequence oid)");
+    for function in functions {
+        let sql =
+            format!("CREATE TRIGGER g AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION {function}");
+        shardid_tests::expect_error(&mut client, &sql, "42501");
+    }
+    let sequence = "(SELECT sequence::oid FROM shardid.shard WHERE shard = 5)";
+    for sql in [
+        format!("SELECT shardid.last_id_at_most({sequence}, 5, 'instagram')"),
+        format!("SELECT shardid.read_sequence({sequence})"),
+        format!("SELECT shardid.hold_sequence({sequence})"),
+    ] {
+        shardid_tests::expect_error(&mut client, &sql, "42501");
+    }
+    let horizon = "SELECT last_value FROM shardid.horizon";
+    let before: i64 = one(&mut client, horizon);
+    shardid_tests::expect_error(&mut client, "SELECT shardid.note_restored(0)", "22004");
+    assert_eq!(one::<i64>(&mut client, horizon), before);
+    // Nor does anybody take a generator of ids ahead by the count of segments.
+    database.psql(&format!("GRANT USAGE ON SCHEMA shard_0005 TO {plain}; GRANT USAGE ON SEQUENCE shard_0005.shard_id_seq TO {plain}"));
+    let take = "SELECT shardid.take_numbers('shard_0005.shard_id_seq', 1000000000)";
+    shardid_tests::expect_error(&mut client, take, "42809");
+}
