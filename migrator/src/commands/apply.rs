@@ -10,6 +10,7 @@ use shardid_cluster::{NodeName, Plan, Step};
 use crate::cli::Apply;
 use crate::commands::plan::{Whole, adopted, ask_for_new_secrets, make, ticket_options};
 use crate::commands::print;
+use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::moving;
@@ -201,6 +202,7 @@ async fn take(
     hand: &mut Hand,
     progress: &Progress,
 ) -> Result<(), Failure> {
+    cuts::at(format_args!("apply/before-{:?}-{}", phase(step), hand.node));
     let done = try_take(file, plan, step, hand, progress).await;
     done.map_err(|failure| failure.detail(view::failed(step)))
 }

@@ -1,6 +1,6 @@
 //! Everything that can refuse a move, looked at before anything is made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shardid_cluster::{MoveKind, NodeName, PlannedMove, Shard};
 
@@ -14,7 +14,7 @@ use super::schema;
 use super::server::Server;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::postgres::sql;
+use crate::postgres::{ids, sql};
 use crate::talk;
 
 /// Something that stands in the way, and the command that helps.
@@ -31,6 +31,16 @@ struct Facts {
     collation: String,
 }
 
+/// What a node says of the cluster that it belongs to.
+#[derive(sqlx::FromRow)]
+struct Member {
+    name: String,
+    node: String,
+    layout: String,
+    shards: i64,
+    map_version: i64,
+}
+
 /// Checks all planned moves at once and says everything that is in the way.
 /// Returns the schema of each shard.
 ///
@@ -44,20 +54,29 @@ pub(crate) async fn check_all(
 ) -> Result<BTreeMap<Shard, String>, Failure> {
     let journal = Journal::look(file).await?.list(i64::MAX).await?;
     let mut servers: BTreeMap<NodeName, Server> = BTreeMap::new();
+    let mut bare: BTreeSet<NodeName> = BTreeSet::new();
     let mut failures: Vec<Failure> = moves.iter().filter_map(|m| standing(&journal, m)).collect();
     // What is found on the nodes of those is the work of the move that stands.
     let free: Vec<_> = moves.iter().filter(|m| standing(&journal, m).is_none()).cloned().collect();
-    let moves = free.as_slice();
-    for planned in moves {
+    for planned in &free {
         for node in [&planned.source, &planned.target] {
-            if !servers.contains_key(node) {
+            if !servers.contains_key(node) && !bare.contains(node) {
                 let mut server = Server::look(file, node).await?;
                 let problems = server_problems(&mut server).await?;
                 failures.extend(said(node, problems));
-                servers.insert(node.clone(), server);
+                failures.extend(said(node, not_of_cluster(&mut server, file).await?));
+                if has_extension(&mut server).await? {
+                    servers.insert(node.clone(), server);
+                } else {
+                    bare.insert(node.clone());
+                }
             }
         }
     }
+    // On those there is nothing more to look at.
+    let known = |m: &&PlannedMove| !bare.contains(&m.source) && !bare.contains(&m.target);
+    let free: Vec<_> = free.iter().filter(known).cloned().collect();
+    let moves = free.as_slice();
     let mut compared = Vec::new();
     let mut schemas = BTreeMap::new();
     for planned in moves {
@@ -131,6 +150,13 @@ async fn superuser(server: &mut Server) -> Result<bool, Failure> {
 /// The same for one move that is written down already.
 pub(super) async fn check_again(road: &mut Road<'_>) -> Result<(), Failure> {
     let mut failures = Vec::new();
+    for server in [&mut road.source, &mut road.target] {
+        let problems = not_of_cluster(server, road.file).await?;
+        failures.extend(said(&server.node, problems));
+    }
+    if !failures.is_empty() {
+        return Failure::all(failures).map_or(Ok(()), Err);
+    }
     if road.record.kind == MoveKind::Copy {
         failures.extend(said(&road.source.node.clone(), server_problems(&mut road.source).await?));
         failures.extend(said(&road.target.node.clone(), server_problems(&mut road.target).await?));
@@ -180,6 +206,43 @@ fn said(node: &NodeName, problems: Vec<Problem>) -> Vec<Failure> {
 
 async fn server_problems(server: &mut Server) -> Result<Vec<Problem>, Failure> {
     server.rows(sqlx::query_as(sql!("move/check/server.sql"))).await
+}
+
+async fn has_extension(server: &mut Server) -> Result<bool, Failure> {
+    let query = sqlx::query_scalar(sql!("move/check/has_extension.sql"));
+    Ok(server.column::<bool>(query).await? == [true])
+}
+
+/// Why a node cannot be told of a new map: the `apply` that gives it its first copy was cut
+/// off, or it is another node. All moves tell both nodes, after they have switched.
+async fn not_of_cluster(server: &mut Server, file: &ClusterFile) -> Result<Vec<Problem>, Failure> {
+    if !has_extension(server).await? {
+        let hint = "`shardid apply` installs it".to_owned();
+        return Ok(vec![("the extension shardid is missing".to_owned(), hint)]);
+    }
+    let member: Option<Member> = server.row(sqlx::query_as(sql!("move/check/member.sql"))).await?;
+    // Only now: another move may bring a newer map here at any time, but writes it there first.
+    let map = ids::map(file).await?;
+    let declared = &file.declared;
+    let problem = match member {
+        None => "it has no copy of the map yet".to_owned(),
+        Some(it) if it.name != declared.name.as_str() || it.node != server.node.as_str() => {
+            format!("it is node {} of cluster {}", it.node, it.name)
+        }
+        Some(it)
+            if it.layout != declared.layout.as_str()
+                || it.shards != i64::from(declared.shards.get()) =>
+        {
+            format!("its copy of the map is one of {} shards of layout {}", it.shards, it.layout)
+        }
+        Some(it) if it.map_version > map.version.0 => format!(
+            "its copy of the map has version {}, and the catalogue has {}",
+            it.map_version, map.version
+        ),
+        Some(_) => return Ok(Vec::new()),
+    };
+    let hint = "`shardid plan` shows what is to be done, `shardid apply` does it";
+    Ok(vec![(problem, hint.to_owned())])
 }
 
 async fn applies_by_owners(server: &mut Server) -> Result<bool, Failure> {

@@ -112,7 +112,9 @@ pub(super) async fn open(road: &mut Road<'_>) -> Result<(), Failure> {
         .bind(sequence)
         .bind(schemas)
         .bind(names)
-        .bind(layouts);
+        .bind(layouts)
+        .bind(road.file.declared.layout.as_str())
+        .bind(road.file.declared.name.as_str());
     let statements = road.target.column(query).await?;
     settled(road.target.all_or_none(statements, LOCK_MS).await?, &road.target.node)
 }

@@ -54,6 +54,9 @@ struct Arguments {
     /// How many moves scenario moves makes
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     moves: u32,
+    /// How many cases scenario matrix plays; all by default
+    #[arg(long, value_name = "COUNT")]
+    cases: Option<u32>,
     /// Who makes the ids: with one that is known to repeat, a run must fail
     #[arg(long, value_enum, default_value_t = Who::Shardid, hide = true)]
     maker: Who,
@@ -70,9 +73,13 @@ enum Name {
     Mariadb,
     /// The same on MySQL
     Mysql,
-    /// --moves moves between three servers under traffic, every second one cut by
-    /// a kill -9 of the program or of a server, then resumed or aborted
+    /// --moves moves between three servers under traffic, every second one cut at a place
+    /// or by a kill -9 of the program or of a server, half of those with a second program
+    /// at the shard, then resumed or aborted
     Moves,
+    /// All that a second program can be told at each place of a move, with each fault; or
+    /// so many --cases of it
+    Matrix,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -93,6 +100,7 @@ fn main() -> ExitCode {
             Name::Random => Scenario::Random(part(&arguments)),
             Name::DoneWhen => Scenario::Crashes { ids_each: arguments.ids_each },
             Name::Moves => return of_moves(seed, arguments.moves),
+            Name::Matrix => return of_matrix(seed, arguments.cases),
             Name::Mariadb => return of_plays(Engine::MariaDb, seed, &arguments),
             Name::Mysql => return of_plays(Engine::MySql, seed, &arguments),
         },
@@ -153,6 +161,24 @@ fn of_moves(seed: u64, count: u32) -> ExitCode {
     let seen = moves(&mut StdRng::seed_from_u64(seed), Until::Moves(count), true);
     println!("{seen}\nseed {seed}");
     ExitCode::SUCCESS
+}
+
+/// Runs the test that plays a sample of them in `make test`, and has it play more.
+fn of_matrix(seed: u64, cases: Option<u32>) -> ExitCode {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let test = std::process::Command::new(cargo)
+        .args(["test", "--quiet", "--package", "shardid-tests", "--test", "moves"])
+        .args(["--", "matrix::", "--nocapture"])
+        .env("MATRIX", cases.map_or("all".to_owned(), |cases| cases.to_string()))
+        .env("SHARDID_SEED", seed.to_string())
+        .status();
+    match test {
+        Ok(status) if status.success() => {
+            println!("every case that was played left the shard whole and open once\nseed {seed}");
+            ExitCode::SUCCESS
+        }
+        _ => ExitCode::FAILURE,
+    }
 }
 
 /// Plays for as long as it is told, 15 minutes by default.

@@ -1,4 +1,6 @@
-//! Moves at random under traffic, every second one cut by a `kill -9` at random.
+//! Moves at random under traffic, every second one in trouble: the program ends at a place in
+//! its course, it or a server is killed by `kill -9` at random, and a second program is told
+//! something else about the same shard meanwhile.
 
 use std::fmt;
 use std::process::{Command, Stdio};
@@ -24,6 +26,7 @@ pub enum Until {
 pub struct Seen {
     moves: u32,
     cut: u32,
+    seconds: u32,
     back: u32,
     rows: usize,
     took: Duration,
@@ -31,11 +34,12 @@ pub struct Seen {
 
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { moves, cut, back, rows, took } = self;
+        let Self { moves, cut, seconds: programs, back, rows, took } = self;
         let seconds = took.as_secs();
         write!(
             f,
-            "{moves} moves, {cut} of them cut by kill -9, {back} taken back, in {seconds} s; "
+            "{moves} moves, {cut} of them cut at a place or by kill -9, {programs} with a second \
+             program at the shard, {back} taken back, in {seconds} s; "
         )?;
         write!(f, "{rows} acknowledged rows, none lost, none twice, nothing left over")
     }
@@ -62,7 +66,7 @@ pub fn moves(rng: &mut StdRng, until: Until, talk: bool) -> Seen {
             writers.push((shard, writer));
         }
     }
-    let (mut moves, mut cut, mut back) = (0, 0, 0);
+    let (mut moves, mut cut, mut seconds, mut back) = (0, 0, 0, 0);
     while match until {
         Until::Moves(most) => moves < most,
         Until::Elapsed(least) => began.elapsed() < least || cut < 2,
@@ -79,7 +83,7 @@ pub fn moves(rng: &mut StdRng, until: Until, talk: bool) -> Seen {
             assert!(output.status.success(), "move {moves}: {said}");
         } else {
             cut += 1;
-            trouble(&estate, command, rng);
+            seconds += u32::from(trouble(&estate, command, shard, rng));
             settle(&estate, shard, rng);
         }
         let id = estate.last_move(shard);
@@ -114,6 +118,8 @@ pub fn moves(rng: &mut StdRng, until: Until, talk: bool) -> Seen {
     let rows = assert_unique(&ids);
     // A node that was down when a shard moved between two others was not told of it.
     estate.run(&["apply", "--yes"]).ok();
+    let plan = estate.run(&["plan"]).ok();
+    assert!(plan.contains("nothing to do"), "{plan}");
     for (shard, tally) in &tallies {
         estate.assert_whole(*shard, tally);
         estate.assert_no_trace(*shard);
@@ -121,44 +127,108 @@ pub fn moves(rng: &mut StdRng, until: Until, talk: bool) -> Seen {
     estate.assert_no_streams();
     let verified = estate.run(&["verify", "--data"]);
     assert_eq!(verified.code, 0, "{}\n{}", verified.stdout, verified.stderr);
-    Seen { moves, cut, back, rows, took: began.elapsed() }
+    Seen { moves, cut, seconds, back, rows, took: began.elapsed() }
 }
 
-/// Starts a move and kills it, or one of the servers, somewhere in its course.
-fn trouble(estate: &Estate, mut command: Command, rng: &mut StdRng) {
+/// Places in a move at which the program may end itself: in each state, before and behind
+/// what is done in it.
+const PLACES: [&str; 14] = [
+    "planned/before-next",
+    "copying/before-Subscribe",
+    "copying/before-MakeIndexes",
+    "copying/before-next",
+    "following/before-AwaitClose",
+    "fenced/before-RaiseFence",
+    "fenced/before-CarryOver",
+    "fenced/before-next",
+    "fenced/after-next",
+    "switched/before-OpenTarget",
+    "switched/before-EndStream",
+    "switched/before-OpenWayBack",
+    "switched/before-TellNodes",
+    "switched/before-next",
+];
+
+/// Starts a move, and cuts it, or kills it or one of the servers, somewhere in its course;
+/// returns whether a second program was told something meanwhile.
+fn trouble(estate: &Estate, mut command: Command, shard: u32, rng: &mut StdRng) -> bool {
+    let place = rng.random_bool(0.5).then(|| PLACES[rng.random_range(0..PLACES.len())]);
+    if let Some(place) = place {
+        command.env("SHARDID_CUT_AT", place);
+    }
     let mut child = command.stderr(Stdio::null()).spawn().expect("the program runs");
     std::thread::sleep(Duration::from_millis(rng.random_range(0..4_000)));
-    match rng.random_range(0..2 * estate.servers.len()) {
-        number if number < estate.servers.len() => {
-            estate.servers[number].kill9();
-            if rng.random() {
-                let _ = child.kill();
-            }
-            let _ = child.wait();
-            estate.servers[number].start();
-        }
-        _ => {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+    let second = rng.random_bool(0.5).then(|| {
+        let words = second(estate, shard, rng);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut second = estate.command(&words);
+        second.stdout(Stdio::null()).stderr(Stdio::null());
+        second.spawn().expect("the program runs")
+    });
+    // Where the second one waits for the first, it is to find it at work, or gone.
+    if second.is_some() {
+        std::thread::sleep(Duration::from_millis(rng.random_range(0..1_000)));
     }
+    let number = rng.random_range(0..2 * estate.servers.len());
+    let server = estate.servers.get(number);
+    if let Some(server) = server {
+        server.kill9();
+    }
+    // One that is to end at a place comes there, unless a server has gone.
+    if place.is_none() && (server.is_none() || rng.random()) {
+        let _ = child.kill();
+    }
+    let _ = child.wait();
+    let had_second = second.is_some();
+    if let Some(mut second) = second {
+        let _ = second.wait();
+    }
+    if let Some(server) = server {
+        server.start();
+    }
+    had_second
 }
 
-/// Brings a shard's move, if one stands, to its end: by either word.
-fn settle(estate: &Estate, shard: u32, rng: &mut StdRng) {
+/// What a second program is told while the first is at a shard.
+fn second(estate: &Estate, shard: u32, rng: &mut StdRng) -> Vec<String> {
     let id = estate.last_move(shard);
-    if id.is_empty() {
-        return;
+    let nodes = estate.nodes();
+    let node = nodes[rng.random_range(0..nodes.len())].clone();
+    let shard = shard.to_string();
+    let words: Vec<&str> = match rng.random_range(0..8) {
+        0 => vec!["resume", &id],
+        1 => vec!["abort", &id, "--yes"],
+        2 => vec!["rollback", &id, "--yes"],
+        3 => vec!["retire", &id, "--yes"],
+        4 => vec!["move", &shard, "--to", &node, "--yes"],
+        5 => vec!["drain", &node, "--yes"],
+        6 => vec!["rebalance", "--yes"],
+        _ => vec!["apply", "--yes"],
+    };
+    words.into_iter().map(str::to_owned).collect()
+}
+
+/// Brings all moves that stand to their end, by either word.
+fn settle(estate: &Estate, shard: u32, rng: &mut StdRng) {
+    let standing =
+        "SELECT move FROM shardid.move WHERE state NOT IN ('done', 'aborted') ORDER BY move";
+    for id in estate.psql("pg1", standing).lines() {
+        let state = estate.state(id);
+        let word = if state != "switched" && rng.random() { "abort" } else { "resume" };
+        // What killed it may have killed others' connections too: once more, then.
+        let run = estate.say(word, id);
+        if run.code != 0 {
+            eprintln!("{word} {id} while {state}: {}", run.stderr);
+            estate.run(&["resume", id]).ok();
+        }
     }
-    let state = estate.state(&id);
-    if ["done", "aborted"].contains(&state.as_str()) {
-        return;
-    }
-    let word = if state != "switched" && rng.random() { "abort" } else { "resume" };
-    // What killed it may have killed others' connections too: once more, then.
-    let run = estate.say(word, &id);
-    if run.code != 0 {
-        eprintln!("{word} {id} while {state}: {}", run.stderr);
-        estate.run(&["resume", &id]).ok();
+    // What a second program has moved as well, a drain above all.
+    let old = format!(
+        "SELECT move FROM shardid.move WHERE state = 'done' AND kind = 'copy' AND retired_at IS NULL
+            AND move::text <> '{}' ORDER BY move",
+        estate.last_move(shard)
+    );
+    for id in estate.psql("pg1", &old).lines() {
+        estate.run(&["retire", id, "--yes"]).ok();
     }
 }

@@ -50,3 +50,59 @@ fn a_node_can_go_once_no_move_needs_it_and_one_database_is_one_node() {
         plan.stderr
     );
 }
+
+#[test]
+fn a_node_that_an_apply_was_cut_over_is_refused_as_a_target_until_the_next_apply() {
+    let estate = Estate::start(3, 6);
+    estate.make_tables(0);
+    let whole = |estate: &Estate| {
+        let plan = estate.run(&["plan"]);
+        assert!(plan.stdout.contains("nothing to do"), "{}{}", plan.stdout, plan.stderr);
+        estate.assert_no_trace(0);
+        estate.assert_no_streams();
+    };
+    estate.run(&["drain", "pg3", "--yes"]).ok();
+    estate.run(&["retire", "--all", "--yes"]).ok();
+    // The roles by which servers follow each other are theirs, and outlive the database.
+    for place in ["apply/before-Shards-pg3", "apply/before-Extension-pg3"] {
+        let server = estate.node("pg3");
+        server.psql("postgres", &format!("DROP DATABASE {DATABASE} WITH (FORCE)"));
+        server.psql("postgres", &format!("CREATE DATABASE {DATABASE}"));
+        estate.run_cut(place, &["apply", "--yes"]);
+        let run = estate.run(&["move", "0", "--to", "pg3", "--yes"]);
+        let last = estate.last_move(0);
+        let refused = run.refused();
+        assert!(refused.contains("`shardid apply`"), "{place}: {refused}");
+        assert_eq!(last, "", "{place}: nothing was begun");
+        estate.run(&["apply", "--yes"]).ok();
+        whole(&estate);
+    }
+}
+
+#[test]
+fn a_node_that_was_told_of_some_shards_only_takes_another_one() {
+    let estate = Estate::start(3, 6);
+    estate.make_tables(0);
+    estate.make_tables(2);
+    estate.run(&["drain", "pg3", "--yes"]).ok();
+    estate.run(&["retire", "--all", "--yes"]).ok();
+    let server = estate.node("pg3");
+    server.psql("postgres", &format!("DROP DATABASE {DATABASE} WITH (FORCE)"));
+    server.psql("postgres", &format!("CREATE DATABASE {DATABASE}"));
+    estate.run_cut("apply/before-Shards-pg3", &["apply", "--yes"]);
+    // A move between two others tells it of the one shard.
+    let shard = 2;
+    let to = if estate.home(shard) == "pg1" { "pg2" } else { "pg1" };
+    estate.run(&["move", "2", "--to", to, "--yes"]).ok();
+    assert_eq!(estate.psql("pg3", "SELECT string_agg(shard::text, ',') FROM shardid.shard"), "2");
+    estate.run(&["move", "0", "--to", "pg3", "--yes"]).ok();
+    assert_eq!(estate.home(0), "pg3");
+    assert_eq!(estate.psql("pg3", "SELECT count(shard_0000.next_id())"), "1");
+    estate.run(&["rollback", &estate.last_move(0), "--yes"]).ok();
+    estate.run(&["retire", "--all", "--yes"]).ok();
+    estate.run(&["apply", "--yes"]).ok();
+    let plan = estate.run(&["plan"]);
+    assert!(plan.stdout.contains("nothing to do"), "{}{}", plan.stdout, plan.stderr);
+    estate.assert_no_trace(0);
+    estate.assert_no_streams();
+}

@@ -1,6 +1,7 @@
 -- Opens a shard ($1) in a schema ($2) on this node ($3) as of a version ($4);
 -- $5 is the name of its sequence, and $6, $7, $8 are schemas, names and layouts
--- of its id sequences.
+-- of its id sequences. Where the node was never told of the shard, it has no row yet:
+-- $9 is the layout and $10 the cluster.
 SELECT statement FROM (
     SELECT 1 AS step, c.oid,
            format('DROP TRIGGER shardid_fence ON %I.%I', n.nspname, c.relname) AS statement
@@ -10,8 +11,8 @@ SELECT statement FROM (
      WHERE n.nspname = $2
     UNION ALL
     SELECT 2, 0, format(
-               'UPDATE shardid.shard SET state = ''open'', sequence = %L, node = %L, map_version = %s, system_identifier = (SELECT system_identifier FROM pg_control_system()), database = current_database() WHERE shard = %s AND state <> ''open''',
-               format('%I.%I', $2::text, $5::text), $3::text, $4::bigint, $1::integer)
+               'INSERT INTO shardid.shard AS s (shard, layout, sequence, state, cluster, node, map_version, system_identifier, database) SELECT %s, %L, %L, ''open'', %L, %L, %s, system_identifier, current_database() FROM pg_control_system() ON CONFLICT ON CONSTRAINT shard_pkey DO UPDATE SET state = ''open'', sequence = EXCLUDED.sequence, cluster = EXCLUDED.cluster, node = EXCLUDED.node, map_version = EXCLUDED.map_version, system_identifier = EXCLUDED.system_identifier, database = EXCLUDED.database WHERE s.state <> ''open''',
+               $1::integer, $9::text, format('%I.%I', $2::text, $5::text), $10::text, $3::text, $4::bigint)
     UNION ALL
     SELECT 3, 0, format(
                'INSERT INTO shardid.id_sequence (sequence, shard, layout) VALUES (%L, %s, %L) ON CONFLICT (sequence) DO NOTHING',
