@@ -288,11 +288,15 @@ COMMENT ON FUNCTION shardid.note_restored(oid) IS
 CREATE FUNCTION shardid.generator_restored() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    PERFORM shardid.note_restored(NEW.sequence::oid);
+    -- A move brings where the sequences of a cluster's shard stand; what a dump brings of one
+    -- waits for adopt_shard().
+    IF NOT EXISTS (SELECT FROM shardid.shard s WHERE s.shard = NEW.shard AND s.cluster IS NOT NULL) THEN
+        PERFORM shardid.note_restored(NEW.sequence::oid);
+    END IF;
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION shardid.generator_restored() IS 'calls note_restored() for a row that was not made by create_shard()';
+COMMENT ON FUNCTION shardid.generator_restored() IS 'calls note_restored() for a row that neither create_shard() nor a move has made';
 
 CREATE TRIGGER generator_restored AFTER INSERT ON shardid.shard
     FOR EACH ROW WHEN (NEW.state = 'open') EXECUTE FUNCTION shardid.generator_restored();
@@ -1867,6 +1871,7 @@ BEGIN
         RAISE EXCEPTION 'shard % is not a shard of a cluster that has its sequence here', shard
             USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.shards;';
     END IF;
+    PERFORM shardid.note_restored((SELECT s.sequence::oid FROM shardid.shard s WHERE s.shard = adopt_shard.shard));
 END
 $$;
 COMMENT ON FUNCTION shardid.adopt_shard(integer) IS 'adopt_shard()';

@@ -214,7 +214,7 @@ fn raise_horizon(id: i64, layout: &str) {
 #[pg_extern]
 fn note_restored(sequence: Option<pg_sys::Oid>) {
     // It is called where a row was written, and the horizon moves for all.
-    if ![c"shard", c"id_sequence"].into_iter().any(|t| backend::may_insert(catalog::table(t))) {
+    if ![c"shard", c"id_sequence"].into_iter().any(|t| backend::may_write(catalog::table(t))) {
         report::not_called_by_hand().throw();
     }
     if !sequence.is_some_and(|sequence| held::is_begun(sequence, backend::timeline())) {

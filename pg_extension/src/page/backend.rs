@@ -311,9 +311,10 @@ pub(crate) fn may_see(sequence: pg_sys::Oid) -> bool {
 }
 
 /// Whether the user may write rows to a table.
-pub(crate) fn may_insert(table: pg_sys::Oid) -> bool {
+pub(crate) fn may_write(table: pg_sys::Oid) -> bool {
     // SAFETY: reads a variable.
-    has_any(table, unsafe { ffi::GetUserId() }, pg_sys::ACL_INSERT).unwrap_or(false)
+    has_any(table, unsafe { ffi::GetUserId() }, pg_sys::ACL_INSERT | pg_sys::ACL_UPDATE)
+        .unwrap_or(false)
 }
 
 /// Whether a user has one of some privileges on a relation; `None` where there is none.

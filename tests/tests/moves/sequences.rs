@@ -233,3 +233,20 @@ fn a_transaction_that_has_called_nextval_sends_the_fence_back_until_it_ends() {
     estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
     estate.assert_no_trace(shard);
 }
+
+/// A move brings where they stand, so nothing has to be left out for what is not known.
+#[test]
+fn ids_of_a_moved_shard_begin_no_further_ahead_than_others() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let schema = schema(shard);
+    estate.psql(
+        "pg1",
+        &format!("SELECT create_id_sequence('{schema}.ids', {shard}); SELECT next_id_from('{schema}.ids')"),
+    );
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    let sql = format!(
+        "SELECT greatest(id_time(next_id({shard})), id_time(next_id_from('{schema}.ids'))) - clock_timestamp() < interval '5 s'"
+    );
+    assert_eq!(estate.psql("pg2", &sql), "t");
+}

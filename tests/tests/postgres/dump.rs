@@ -209,6 +209,12 @@ fn a_dump_without_what_a_shard_knew_goes_on_above_its_rows() {
         ("ALTER SEQUENCE shard_0005.shard_id_seq RESTART", &["-Fc"]),
         ("DROP SCHEMA shard_0005 CASCADE", &[]),
         ("SELECT", &["-N", "shard_0005"]),
+        // Of a cluster: refused until it is adopted.
+        (
+            "ALTER SEQUENCE shard_0005.shard_id_seq RESTART; \
+             UPDATE shardid.shard SET cluster = 'c', system_identifier = 1, database = 'there'",
+            &[],
+        ),
     ] {
         let database = Database::fresh();
         let mut client = database.connect();
@@ -242,7 +248,12 @@ fn a_dump_without_what_a_shard_knew_goes_on_above_its_rows() {
         std::fs::remove_file(file).unwrap();
         let mut client = copy.connect();
         let last: i64 = one(&mut client, "SELECT max(id) FROM photos");
-        run(&mut client, "SELECT create_shard(5, if_not_exists => true)");
+        if before.contains("cluster") {
+            expect_error(&mut client, "SELECT next_id(5)", "SI003");
+            run(&mut client, "SELECT adopt_shard(5)");
+        } else {
+            run(&mut client, "SELECT create_shard(5, if_not_exists => true)");
+        }
         let next: i64 = one(&mut client, "SELECT next_id(5)");
         assert!(next > last, "{before}, {options:?}: {next} after {last}");
     }
