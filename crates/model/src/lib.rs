@@ -54,6 +54,7 @@ mod mending;
 pub mod moves;
 mod number;
 mod old;
+pub mod protocol;
 mod recovery;
 mod scenario;
 mod scenarios;

@@ -1,50 +1,14 @@
 //! Does a shard stay open once, and every row where the shard lives, whatever happens to the
 //! programs that move it? And does it not when a rule is left out?
 
-use shardid_model::moves::{Plot, Rule, explore_moves};
+#[macro_use]
+mod protocol;
 
-fn told(plot: &Plot) -> (usize, Option<String>) {
-    let began = std::time::Instant::now();
-    let found = explore_moves(plot);
-    println!("{} states, {:.1} s", found.states, began.elapsed().as_secs_f64());
-    let wrong = found.wrong.map(|(what, way)| {
-        let steps: Vec<_> = way.iter().filter_map(|(_, action)| *action).collect();
-        let end = way.last().map(|(world, _)| format!("{world:?}")).unwrap_or_default();
-        format!("{what}: {steps:?}\n{end}")
-    });
-    (found.states, wrong)
-}
-
-fn nothing_is_wrong(plot: Plot) {
-    if let (states, Some(wrong)) = told(&plot) {
-        panic!("after {states} states: {wrong}");
-    }
-}
-
-macro_rules! plots {
-    ($($name:ident)*) => {
-        $(#[test] fn $name() { nothing_is_wrong(Plot::$name()); })*
-    };
-}
+use protocol::{is_found, nothing_is_wrong};
+use shardid_model::moves::{Plot, Rule};
+use shardid_model::protocol::Protocol;
 
 plots! { moving moving_late moving_in_order going_back going_back_late moving_twice old_map numbers }
-
-/// Something is wrong without these rules, and nothing without all but the last of them.
-fn is_needed(plot: Plot, without: &[Rule]) {
-    let (_, others) = without.split_last().expect("a rule is left out");
-    let (states, wrong) = told(&plot.clone().without(without));
-    let wrong = wrong.unwrap_or_else(|| panic!("nothing found in {states} states"));
-    println!("without {without:?}: {wrong}");
-    if !others.is_empty() {
-        nothing_is_wrong(plot.without(others));
-    }
-}
-
-macro_rules! red {
-    ($($name:ident: $plot:ident without $($rule:ident)+;)*) => {
-        $(#[test] fn $name() { is_needed(Plot::$plot(), &[$(Rule::$rule),+]); })*
-    };
-}
 
 red! {
     read_with_term: moving without ReadWithTerm;
@@ -77,27 +41,22 @@ fn compare_and_set() {
         Rule::NodeTerm,
         Rule::CompareAndSet,
     ];
-    is_found(Plot::moving_in_order().without(&without), "");
-    nothing_is_wrong(Plot::moving_in_order().without(&[Rule::CompareAndSet]));
+    is_found(&Plot::moving_in_order().without(&without), "");
+    nothing_is_wrong(&Plot::moving_in_order().without(&[Rule::CompareAndSet]));
 }
 
-/// What nothing prevents today: each is a limit that is stated, or to be mended.
-fn is_found(plot: Plot, what: &str) {
-    let (states, wrong) = told(&plot);
-    let wrong = wrong.unwrap_or_else(|| panic!("nothing found in {states} states"));
-    assert!(wrong.starts_with(what), "{wrong}");
-}
+// What nothing prevents today follows: each is a limit that is stated.
 
 /// A program that is killed between the switch and the guard holds the sequences no more: a
 /// plain `nextval` on the source, and one on the target by the new map, give the same number.
 #[test]
 fn a_plain_nextval_between_the_switch_and_the_guard() {
-    is_found(Plot { kills: true, ..Plot::numbers() }, "a number was given twice");
+    is_found(&Plot { kills: true, ..Plot::numbers() }, "a number was given twice");
 }
 
 /// An old copy that is nearly gone back to has its sequences open, until that is given up.
 #[test]
 fn a_plain_nextval_on_an_old_copy_that_is_nearly_gone_back_to() {
     let plot = Plot { writes: 0, draws: 2, losses: 0, ..Plot::going_back() };
-    is_found(plot, "a number was given twice");
+    is_found(&plot, "a number was given twice");
 }

@@ -1,12 +1,13 @@
 //! In which order does a shard come to be open twice or nowhere, or a row to be lost?
 
 use shardid_cluster::MoveState;
-use stateright::{Checker, HasDiscoveries, Model, Property};
+use stateright::{Model, Property};
 
 use super::program::{At, Program, Task, Todo};
-use super::rule::{Rule, Rules};
+use super::rule::Rule;
 use super::statement::Statement;
 use super::world::{Copy, Gate, Node, Says, World};
+use crate::protocol::{Protocol, Rules};
 
 /// One step of somebody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -117,11 +118,6 @@ impl Plot {
     /// Numbers of the shard's sequence are taken all the while, by plain `nextval`.
     pub fn numbers() -> Self {
         Self { writes: 0, draws: 3, kills: false, ..Self::moving_in_order() }
-    }
-
-    /// Without these rules.
-    pub fn without(self, out: &[Rule]) -> Self {
-        Self { rules: Rules::without(out), ..self }
     }
 
     fn world(&self) -> World {
@@ -315,33 +311,14 @@ impl Model for Plot {
 const SAFE: &str = "open once, and no number twice";
 const ENDS: &str = "resume or abort ends it well";
 
-/// What the checker has found.
-#[derive(Debug)]
-pub struct Found {
-    /// How many states there are.
-    pub states: usize,
-    /// The shortest way to what is wrong, and what that is.
-    pub wrong: Option<(&'static str, Way)>,
-}
+impl Protocol for Plot {
+    type Rule = Rule;
 
-/// Worlds, and what was done in each.
-pub type Way = Vec<(World, Option<Action>)>;
+    fn without(self, out: &[Rule]) -> Self {
+        Self { rules: Rules::without(out), ..self }
+    }
 
-/// Goes through all orders, until something is wrong.
-pub fn explore_moves(plot: &Plot) -> Found {
-    let checker = plot
-        .clone()
-        .checker()
-        .threads(2)
-        .finish_when(HasDiscoveries::AnyFailures)
-        .spawn_bfs()
-        .join();
-    let found = [SAFE, ENDS].iter().find_map(|name| checker.discovery(name));
-    let wrong = found.map(|path| {
-        let way = path.into_vec();
-        let last = &way.last().expect("a way ends").0;
-        let what = last.wrong().or_else(|| last.ends_badly(plot.rules)).unwrap_or("?");
-        (what, way)
-    });
-    Found { states: checker.unique_state_count(), wrong }
+    fn what_is_wrong(&self, world: &World) -> Option<&'static str> {
+        world.wrong().or_else(|| world.ends_badly(self.rules))
+    }
 }

@@ -1,8 +1,8 @@
 //! Does what stands come to an end, by whoever takes it up next and is left alone?
 
 use super::program::{At, Task, Todo};
-use super::rule::Rules;
 use super::world::World;
+use crate::protocol::Rules;
 
 /// No program takes as many steps.
 const STEPS_MAX: usize = 400;

@@ -28,8 +28,8 @@ mod rule;
 mod statement;
 mod world;
 
-pub use check::{Action, Found, Plot, Way, explore_moves};
+pub use check::{Action, Plot};
 pub use program::{At, Program, Task};
-pub use rule::{Rule, Rules};
+pub use rule::Rule;
 pub use statement::Statement;
 pub use world::{Copy, Gate, Node, Record, World};

@@ -2,9 +2,10 @@
 
 use shardid_cluster::{Effect, MoveEvent, MoveKind, MoveState, effects};
 
-use super::rule::{Rule, Rules};
+use super::rule::Rule;
 use super::statement::Statement;
 use super::world::{Gate, Says, World};
+use crate::protocol::Rules;
 
 /// What a program was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

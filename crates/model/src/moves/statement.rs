@@ -2,8 +2,9 @@
 
 use shardid_cluster::{MoveEvent, MoveKind, MoveState, next_state};
 
-use super::rule::{Rule, Rules};
+use super::rule::Rule;
 use super::world::{Copy, Gate, Says, World};
+use crate::protocol::Rules;
 
 /// A transaction of a program that works on a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

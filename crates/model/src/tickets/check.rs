@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use shardid_cluster::Class;
-use stateright::{Checker, HasDiscoveries, Model, Property};
+use stateright::{Model, Property};
 
 use super::program::{At, Program, Todo};
-use super::world::{Rule, Rules, Server, World};
+use super::world::{Rule, Server, World};
+use crate::protocol::{Protocol, Rules};
 
 /// One step of somebody.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -75,11 +76,6 @@ impl Plot {
     /// A server goes, and comes back.
     pub fn there_and_back() -> Self {
         Self { wanted: &[&[0, 1], &[0]], takes: 2, rushes: 0, ..Self::growing_late() }
-    }
-
-    /// Without these rules.
-    pub fn without(self, out: &[Rule]) -> Self {
-        Self { rules: Rules::without(out), ..self }
     }
 
     fn after(&self, world: &World, action: Action) -> Option<World> {
@@ -259,31 +255,14 @@ impl Model for Plot {
 const TWICE: &str = "no number twice";
 const ENDS: &str = "whoever resumes a change ends it";
 
-/// What the checker has found.
-#[derive(Debug)]
-pub struct Found {
-    /// How many states there are.
-    pub states: usize,
-    /// What is wrong, and the shortest way there.
-    pub wrong: Option<(&'static str, Vec<Action>)>,
-}
+impl Protocol for Plot {
+    type Rule = Rule;
 
-/// Goes through all orders, until something is wrong.
-pub fn explore_tickets(plot: &Plot) -> Found {
-    let checker = plot
-        .clone()
-        .checker()
-        .threads(2)
-        .finish_when(HasDiscoveries::AnyFailures)
-        .spawn_bfs()
-        .join();
-    let found = [TWICE, ENDS].iter().find_map(|name| checker.discovery(name));
-    let wrong = found.map(|path| {
-        let way = path.into_vec();
-        let last = &way.last().expect("a way ends").0;
-        let what =
-            if last.twice { "a number came twice" } else { plot.ends_badly(last).unwrap_or("?") };
-        (what, way.into_iter().filter_map(|(_, action)| action).collect())
-    });
-    Found { states: checker.unique_state_count(), wrong }
+    fn without(self, out: &[Rule]) -> Self {
+        Self { rules: Rules::without(out), ..self }
+    }
+
+    fn what_is_wrong(&self, world: &World) -> Option<&'static str> {
+        if world.twice { Some("a number came twice") } else { self.ends_badly(world) }
+    }
 }

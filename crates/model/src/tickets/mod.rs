@@ -20,6 +20,6 @@ mod check;
 mod program;
 mod world;
 
-pub use check::{Action, Found, Plot, explore_tickets};
+pub use check::{Action, Plot};
 pub use program::{At, Program};
-pub use world::{Record, Rule, Rules, Server, Statement, World};
+pub use world::{Record, Rule, Server, Statement, World};

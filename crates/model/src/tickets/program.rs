@@ -2,7 +2,8 @@
 
 use shardid_cluster::{ChangeState, MARGIN, change_effects, first_floor, next_change_state};
 
-use super::world::{Ran, Record, Rule, Rules, Statement, World};
+use super::world::{Ran, Record, Rule, Statement, World};
+use crate::protocol::Rules;
 
 /// Where a program stands.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

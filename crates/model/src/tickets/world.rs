@@ -7,6 +7,7 @@ use shardid_cluster::{
 };
 
 use super::program::Program;
+use crate::protocol::Rules;
 
 /// A rule that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,19 +27,9 @@ pub enum Rule {
     RaiseFloor,
 }
 
-/// The rules that are left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Rules(u32);
-
-impl Rules {
-    /// All but these.
-    pub fn without(out: &[Rule]) -> Self {
-        Self(out.iter().fold(0, |bits, &rule| bits | 1 << rule as u32))
-    }
-
-    /// Whether it holds.
-    pub fn hold(self, rule: Rule) -> bool {
-        self.0 & (1 << rule as u32) == 0
+impl From<Rule> for u32 {
+    fn from(rule: Rule) -> Self {
+        rule as Self
     }
 }
 
