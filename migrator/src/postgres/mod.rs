@@ -18,7 +18,7 @@ pub(crate) use secret::Secret;
 /// One statement from a file under `sql/postgres`.
 macro_rules! sql {
     ($path:literal) => {
-        include_str!(concat!("../../../sql/postgres/", $path))
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../sql/postgres/", $path))
     };
 }
 pub(crate) use sql;

@@ -1,0 +1,136 @@
+//! Who works on a move: the lock of its shard, and the term by which nobody else does.
+
+use std::time::{Duration, Instant};
+
+use shardid_cluster::Shard;
+use sqlx::Connection;
+
+use super::{Journal, Move, MoveRow};
+use crate::cuts;
+use crate::failure::Failure;
+use crate::moving::server::{Server, Term};
+use crate::postgres::{failure, sql};
+
+/// How long a program waits for the lock of a move, and how often it tries: the
+/// server takes a moment to notice that one which had it was killed.
+const LOCK_MAX: Duration = Duration::from_secs(5);
+const LOCK_EVERY: Duration = Duration::from_millis(50);
+
+impl Journal {
+    /// Makes sure that nobody else works on moves of a shard as long as this session lasts.
+    pub(crate) async fn lock(&mut self, shard: Shard) -> Result<(), Failure> {
+        let deadline = Instant::now() + LOCK_MAX;
+        while Instant::now() < deadline {
+            let query = sqlx::query_scalar(sql!("move/journal/lock.sql")).bind(shard.as_sql());
+            if self.server.column::<bool>(query).await? == [true] {
+                return Ok(());
+            }
+            tokio::time::sleep(LOCK_EVERY).await;
+        }
+        Err(Failure::new(format!("somebody else is working on a move of shard {shard}"))
+            .hint("wait for it to end: `shardid moves`"))
+    }
+
+    /// Begins to work on a move: locks its shard, and reads it.
+    pub(crate) async fn begin(&mut self, id: i64) -> Result<Move, Failure> {
+        let shard = self.read(id).await?.shard;
+        self.lock(shard).await?;
+        self.read(id).await
+    }
+
+    /// Claims the shard of a move on these nodes, and the move itself, for a term of ours.
+    ///
+    /// The lock keeps a second program out as long as the session that has it lasts; the
+    /// term does after that, and for what a server does late. With the term the move is
+    /// read again: from then on nobody else takes it further.
+    pub(crate) async fn claim(
+        &mut self,
+        record: &mut Move,
+        servers: &mut [&mut Server],
+    ) -> Result<(), Failure> {
+        let mut known = 0;
+        'again: loop {
+            let number = match self.hand {
+                Some((id, number)) if id == record.id && known == 0 => number,
+                _ => self.draw_term(record, known).await?,
+            };
+            for server in servers.iter_mut() {
+                cuts::at(format_args!("claim/before-{}", server.node));
+                known = server.claim(Term { shard: record.shard, number }).await?;
+                if known != number {
+                    // Another program's, unless the catalogue is older than the node.
+                    continue 'again;
+                }
+            }
+            return Ok(());
+        }
+    }
+
+    /// Draws a term above one that a node knows, and has the move for it.
+    async fn draw_term(&mut self, record: &mut Move, above: i64) -> Result<i64, Failure> {
+        cuts::at(format_args!("claim/before-term"));
+        let id = record.id;
+        let node = self.server.node.clone();
+        let said = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.server.connection.begin().await.map_err(said)?;
+        let number: Option<i64> = sqlx::query_scalar(sql!("move/journal/draw_term.sql"))
+            .bind(above)
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(|error| match crate::postgres::is_sqlstate(&error, "42703") {
+                true => Failure::new("the catalogue is older than this program")
+                    .at(format!("node {node}"))
+                    .hint("`shardid apply` brings it up to date"),
+                false => said(error),
+            })?;
+        let number = number.ok_or_else(|| overtaken(id))?;
+        let taken: Option<i64> = sqlx::query_scalar(sql!("move/journal/take.sql"))
+            .bind(id)
+            .bind(number)
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(said)?;
+        let row: MoveRow = sqlx::query_as(sql!("move/journal/read.sql"))
+            .bind(taken.ok_or_else(|| overtaken(id))?)
+            .fetch_one(&mut *transaction)
+            .await
+            .map_err(said)?;
+        transaction.commit().await.map_err(said)?;
+        *record = row.try_into()?;
+        self.hand = Some((id, number));
+        Ok(number)
+    }
+
+    /// Writes something down, unless another program has taken the move over.
+    pub(super) async fn note(
+        &mut self,
+        query: sqlx::query::Query<'_, sqlx::Postgres, sqlx::postgres::PgArguments>,
+    ) -> Result<(), Failure> {
+        let (id, term) = self.hand()?;
+        let node = self.server.node.clone();
+        let said = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.server.connection.begin().await.map_err(said)?;
+        let held: Option<i64> = sqlx::query_scalar(sql!("move/journal/hold.sql"))
+            .bind(id)
+            .bind(term)
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(said)?;
+        if held.is_none() {
+            return Err(overtaken(id));
+        }
+        query.execute(&mut *transaction).await.map_err(said)?;
+        transaction.commit().await.map_err(said)
+    }
+
+    /// The move that is worked on, and the term.
+    pub(super) fn hand(&self) -> Result<(i64, i64), Failure> {
+        self.hand.ok_or_else(|| Failure::new("no move was begun in the journal"))
+    }
+}
+
+/// Another program has begun to work on a move.
+pub(in crate::moving) fn overtaken(id: i64) -> Failure {
+    Failure::new(format!("somebody else has begun to work on move {id}"))
+        .hint("look again with `shardid moves`")
+}

@@ -1,0 +1,110 @@
+//! A move, and what it has left, as the journal has them.
+
+use shardid_cluster::{LeftoverKind, MoveKind, MoveState, NodeName, Shard, UnknownWord};
+
+use crate::failure::Failure;
+
+/// A move as the journal has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Move {
+    pub(crate) id: i64,
+    pub(crate) shard: Shard,
+    pub(crate) source: NodeName,
+    pub(crate) target: NodeName,
+    pub(crate) kind: MoveKind,
+    pub(crate) rollback_of: Option<i64>,
+    pub(crate) schema: String,
+    pub(crate) way_back: bool,
+    pub(crate) state: MoveState,
+    pub(crate) shape: Option<String>,
+    pub(crate) seal: Option<String>,
+    pub(crate) planned_us: i64,
+    pub(crate) since_us: i64,
+    pub(crate) retired_us: Option<i64>,
+    /// Whether the old copy is being dropped, or was.
+    pub(crate) retiring: bool,
+    pub(crate) planned_by: String,
+}
+
+impl Move {
+    /// The name of publication, slot and subscription that fill the target.
+    pub(crate) fn stream(&self) -> String {
+        match self.rollback_of {
+            // It goes back along the way that the earlier move left.
+            Some(earlier) => format!("shardid_back_{earlier}"),
+            None => format!("shardid_move_{}", self.id),
+        }
+    }
+
+    /// The name of those by which the old copy follows.
+    pub(crate) fn way_back_stream(&self) -> String {
+        format!("shardid_back_{}", self.id)
+    }
+
+    /// Whether there is an old copy still, or some of it.
+    pub(crate) fn has_old_copy(&self) -> bool {
+        self.state == MoveState::Done && self.kind == MoveKind::Copy && self.retired_us.is_none()
+    }
+
+    /// Whether the old copy follows, to be gone back to.
+    pub(crate) fn can_roll_back(&self) -> bool {
+        self.has_old_copy() && self.way_back && !self.retiring
+    }
+}
+
+/// A row of the journal, with words that may be none.
+#[derive(sqlx::FromRow)]
+pub(super) struct MoveRow {
+    #[sqlx(rename = "move")]
+    id: i64,
+    shard: i32,
+    source: String,
+    target: String,
+    kind: String,
+    rollback_of: Option<i64>,
+    schema: String,
+    way_back: bool,
+    state: String,
+    shape: Option<String>,
+    seal: Option<String>,
+    planned_us: i64,
+    since_us: i64,
+    retired_us: Option<i64>,
+    retiring: bool,
+    planned_by: String,
+}
+
+impl TryFrom<MoveRow> for Move {
+    type Error = Failure;
+
+    fn try_from(row: MoveRow) -> Result<Self, Failure> {
+        let wrong = |what: String| Failure::new(what).at(format!("move {} in the journal", row.id));
+        Ok(Self {
+            id: row.id,
+            shard: Shard::try_from(row.shard).map_err(|e| wrong(e.to_string()))?,
+            source: NodeName::new(&row.source).map_err(|e| wrong(e.to_string()))?,
+            target: NodeName::new(&row.target).map_err(|e| wrong(e.to_string()))?,
+            kind: row.kind.parse().map_err(|e: UnknownWord| wrong(e.to_string()))?,
+            rollback_of: row.rollback_of,
+            state: row.state.parse().map_err(|e: UnknownWord| wrong(e.to_string()))?,
+            schema: row.schema,
+            way_back: row.way_back,
+            shape: row.shape,
+            seal: row.seal,
+            planned_us: row.planned_us,
+            since_us: row.since_us,
+            retired_us: row.retired_us,
+            retiring: row.retiring,
+            planned_by: row.planned_by,
+        })
+    }
+}
+
+/// An object that will have to be removed.
+#[derive(Debug, Clone)]
+pub(crate) struct Leftover {
+    pub(super) leftover: i64,
+    pub(crate) node: NodeName,
+    pub(crate) kind: LeftoverKind,
+    pub(crate) name: String,
+}
