@@ -1958,6 +1958,35 @@ $$;
 COMMENT ON FUNCTION shardid.place_shards(text, text, text, integer, bigint, integer[], text[]) IS
     'make this database a node of a cluster and keep its copy of the map: shards placed here are stamped, others say where they live; used by the program shardid';
 
+-- The program knows a node by the database it is, and gives it the name that it has by now.
+CREATE FUNCTION shardid.rename_node(cluster text, node text, name text) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+    known shardid.cluster;
+BEGIN
+    IF name = '' THEN
+        RAISE EXCEPTION 'a node cannot have an empty name' USING ERRCODE = '22023', HINT = 'Name the node as shardid.toml does.';
+    END IF;
+    SELECT c.* INTO known FROM shardid.cluster c FOR UPDATE;
+    IF NOT FOUND OR known.name <> cluster OR known.node NOT IN (node, name) THEN
+        RAISE EXCEPTION 'this database is not node "%" of cluster "%"', node, cluster
+            USING ERRCODE = '55000',
+                DETAIL = CASE WHEN known.name IS NULL THEN 'It belongs to no cluster.'
+                    ELSE format('It is node "%s" of cluster "%s".', known.node, known.name) END,
+                HINT = 'SELECT * FROM shardid.cluster; shardid apply names a node as shardid.toml does.';
+    END IF;
+    IF known.node = name THEN
+        RETURN false;
+    END IF;
+    UPDATE shardid.shard s SET node = name WHERE s.cluster = cluster AND s.node = node;
+    UPDATE shardid.cluster c SET node = name;
+    RETURN true;
+END
+$$;
+COMMENT ON FUNCTION shardid.rename_node(text, text, text) IS
+    'give this node of a cluster another name, with the shards that live here; false where it has it already; used by the program shardid';
+
 -- Which program may move a shard. Whoever begins to work on a move claims its shard on both
 -- nodes for a term, higher than all before. What a program does here asks in the same
 -- transaction whether the shard is still claimed for its term, so that nothing which was
@@ -2233,6 +2262,7 @@ REVOKE EXECUTE ON FUNCTION
     shardid.create_generator(name, name, integer, text, bigint, boolean),
     shardid.raise_horizon(bigint, text),
     shardid.place_shards(text, text, text, integer, bigint, integer[], text[]),
+    shardid.rename_node(text, text, text),
     shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
     FROM PUBLIC;
 GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO PUBLIC;
@@ -2265,5 +2295,6 @@ GRANT EXECUTE ON FUNCTION
     shardid.create_generator(name, name, integer, text, bigint, boolean),
     shardid.raise_horizon(bigint, text),
     shardid.place_shards(text, text, text, integer, bigint, integer[], text[]),
+    shardid.rename_node(text, text, text),
     shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
     TO @extowner@ WITH GRANT OPTION;

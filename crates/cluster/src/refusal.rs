@@ -229,6 +229,16 @@ pub enum Refusal {
         /// The moves.
         moves: Vec<i64>,
     },
+    /// A node is to have another name, and unfinished moves have it by the old one.
+    #[error("node {from} cannot become {to} now: {} it", moves_need(.moves))]
+    RenamedAtWork {
+        /// The name it has.
+        from: NodeName,
+        /// The name it is to have.
+        to: NodeName,
+        /// The moves.
+        moves: Vec<i64>,
+    },
     /// Nowhere to put a new cluster's shards.
     #[error("no node may hold shards: every weight is 0")]
     NoWeight,
@@ -315,6 +325,10 @@ impl Refusal {
             }
             Self::NeededByMoves { node, moves } => format!(
                 "put [nodes.{node}] back; `shardid moves` shows what can be done with each: `shardid resume {0}` ends one that stands, `shardid retire {0}` drops an old copy",
+                moves.first().copied().unwrap_or_default()
+            ),
+            Self::RenamedAtWork { from, moves, .. } => format!(
+                "put [nodes.{from}] back, finish with `shardid resume {0}` or `shardid abort {0}`, and rename it then",
                 moves.first().copied().unwrap_or_default()
             ),
             Self::NoWeight => "give at least one node `weight = 1`".into(),

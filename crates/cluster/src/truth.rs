@@ -8,6 +8,7 @@ use shardid_ids::Layout;
 use crate::follower::{FollowerRole, Stream};
 use crate::map::{MapVersion, ShardMap};
 use crate::names::NodeName;
+use crate::rename::{Rename, renamed, renames};
 use crate::set::ShardSet;
 
 /// Everything that was seen.
@@ -19,6 +20,18 @@ pub struct Truth {
     pub nodes: BTreeMap<NodeName, NodeTruth>,
     /// The streams that each node follows by, as far as the journal of moves knows them.
     pub streams: BTreeMap<NodeName, Vec<Stream>>,
+}
+
+impl Truth {
+    /// Finds the nodes to which the cluster file gives another name than the catalogue, and
+    /// has what is known of them be by the new one.
+    pub fn find_renames(&mut self, is_declared: impl Fn(&NodeName) -> bool) {
+        let known = self.catalog.nodes.iter();
+        let known = known.map(|(name, node)| (name.clone(), node.identity.clone())).collect();
+        let seen = self.nodes.iter().map(|(name, node)| (name, &node.identity));
+        let found = renames(&known, seen, is_declared);
+        self.catalog.rename(found);
+    }
 }
 
 /// Which database on which server a node is.
@@ -47,6 +60,30 @@ pub struct CatalogTruth {
     pub moving: ShardSet,
     /// Nodes that moves need, with the numbers of those.
     pub needed: BTreeMap<NodeName, Vec<i64>>,
+    /// Nodes that unfinished moves work on, with the numbers of those.
+    pub at_work: BTreeMap<NodeName, Vec<i64>>,
+    /// Nodes that it still knows by the names that they had. All else here, and the streams,
+    /// have the names that they are to have.
+    pub renames: Vec<Rename>,
+}
+
+impl CatalogTruth {
+    /// Gives nodes the names that they are to have.
+    fn rename(&mut self, renames: Vec<Rename>) {
+        fn keys<T>(map: &mut BTreeMap<NodeName, T>, renames: &[Rename]) {
+            let old = std::mem::take(map);
+            map.extend(old.into_iter().map(|(name, it)| (renamed(&name, renames).clone(), it)));
+        }
+        keys(&mut self.nodes, &renames);
+        keys(&mut self.needed, &renames);
+        keys(&mut self.at_work, &renames);
+        let mut map = ShardMap::new(self.map.version);
+        for (node, shards) in self.map.nodes() {
+            map.place(renamed(node, &renames), shards);
+        }
+        self.map = map;
+        self.renames = renames;
+    }
 }
 
 /// The cluster that a catalogue is about. Texts, because they are not ours to check.

@@ -131,9 +131,10 @@ const PHASES: [Phase; 5] =
 fn phase(step: &Step) -> Phase {
     match step {
         Step::InstallExtension { .. } | Step::UpgradeExtension { .. } => Phase::Extension,
-        Step::MigrateCatalog { .. } | Step::WriteNode { .. } | Step::WriteMap { .. } => {
-            Phase::Catalog
-        }
+        Step::MigrateCatalog { .. }
+        | Step::RenameNode { .. }
+        | Step::WriteNode { .. }
+        | Step::WriteMap { .. } => Phase::Catalog,
         Step::CreateShards { .. } | Step::TellNode { .. } => Phase::Shards,
         Step::LetFollow { .. } | Step::Connect { .. } | Step::ForgetFollowers { .. } => {
             Phase::Following
@@ -222,6 +223,9 @@ async fn try_take(
         Step::WriteNode { node, weight, identity, .. } => {
             hand.write_node(node, *weight, identity).await?;
         }
+        Step::RenameNode { rename, identity, version } => {
+            hand.rename_node(rename, identity, *version).await?;
+        }
         Step::WriteMap { map } => hand.write_map(declared, map).await?,
         Step::CreateShards { node, shards } => {
             let mut work = progress.begin(format!("{node}: create shards"), shards.len());
@@ -229,7 +233,10 @@ async fn try_take(
             work.end(format_args!("  {}", view::done(step)));
             return Ok(());
         }
-        Step::TellNode { to, shards, .. } => {
+        Step::TellNode { was, to, shards, .. } => {
+            if let Some(was) = was {
+                hand.rename_copy(declared, was).await?;
+            }
             hand.place_shards(declared, &plan.map, *to, shards).await?;
         }
         Step::RemoveNode { node } => hand.remove_node(node).await?,

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use shardid_cluster::{
-    LeftoverKind, MoveEvent, MoveKind, MoveState, NodeName, Shard, UnknownWord, next_state,
+    LeftoverKind, MapVersion, MoveEvent, MoveKind, MoveState, NodeName, Shard, UnknownWord,
+    next_state,
 };
 use sqlx::{Connection, Postgres, Transaction};
 
@@ -11,6 +12,7 @@ use super::server::Server;
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
+use crate::postgres::effects::publish;
 use crate::postgres::{failure, sql, who};
 
 mod claim;
@@ -69,6 +71,11 @@ impl Journal {
                     return Err(Failure::new(format!("shard {shard} is not on {source} any more"))
                         .hint("`shardid map` shows where each shard is"));
                 }
+                let known = sqlx::query_scalar(sql!("move/journal/is_node.sql"));
+                if self.server.column::<bool>(known.bind(target.as_str())).await? == [false] {
+                    return Err(Failure::new(format!("the catalogue has no node {target}"))
+                        .hint("`shardid apply` has it join, or gives it its new name"));
+                }
                 let earlier = rollback_of.unwrap_or_default();
                 Err(Failure::new(format!("the old copy of move {earlier} is not there any more"))
                     .hint(format!("`shardid move {shard} --to {target}` takes it back")))
@@ -76,6 +83,9 @@ impl Journal {
             Err(error) if crate::postgres::is_sqlstate(&error, "23505") => {
                 Err(Failure::new(format!("shard {shard} is already being moved"))
                     .hint("`shardid moves` shows it, with what can be done"))
+            }
+            Err(error) if crate::postgres::is_sqlstate(&error, "42703") => {
+                Err(claim::older_catalog(&self.server.node))
             }
             Err(error) => Err(failure(&self.server.node, &error)),
         }
@@ -274,15 +284,8 @@ async fn switch(
             .execute(&mut **transaction)
             .await?;
     }
-    sqlx::query(sql!("apply/write_history.sql"))
-        .bind(version)
-        .bind(who())
-        .bind(format!(
-            "move {}: shard {} from {} to {}",
-            record.id, record.shard, record.source, record.target
-        ))
-        .execute(&mut **transaction)
-        .await?;
-    sqlx::query(sql!("apply/notify.sql")).bind(version).execute(&mut **transaction).await?;
+    let Move { id, shard, source, target, .. } = record;
+    let change = format!("move {id}: shard {shard} from {source} to {target}");
+    publish(transaction, MapVersion(version), &change).await?;
     Ok(true)
 }

@@ -1,9 +1,9 @@
 //! The effects of a plan's steps, each of which may be cut and run again.
 
-use shardid_cluster::{Declared, MapVersion, NodeName, ShardMap, ShardSet};
+use shardid_cluster::{Declared, MapVersion, NodeName, Rename, ShardMap, ShardSet};
 use sqlx::postgres::{PgArguments, PgConnection};
 use sqlx::query::QueryScalar;
-use sqlx::{AssertSqlSafe, Connection, Postgres};
+use sqlx::{AssertSqlSafe, Connection, Postgres, Transaction};
 
 use crate::failure::Failure;
 use crate::postgres::{failure, followers, sql, who};
@@ -53,6 +53,62 @@ impl Hand {
             .bind(identity.system_identifier)
             .bind(identity.database.as_str())
             .bind(who());
+        self.run(query).await
+    }
+
+    /// Gives a node another name in the catalogue, and the map another version.
+    pub(crate) async fn rename_node(
+        &mut self,
+        rename: &Rename,
+        identity: &shardid_cluster::Identity,
+        version: MapVersion,
+    ) -> Result<(), Failure> {
+        let Rename { from, to } = rename;
+        let node = self.node.clone();
+        let said = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.connection.begin().await.map_err(said)?;
+        let renamed: Option<i64> = sqlx::query_scalar(sql!("apply/rename_node.sql"))
+            .bind(from.as_str())
+            .bind(to.as_str())
+            .bind(identity.system_identifier)
+            .bind(identity.database.as_str())
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(said)?;
+        if renamed.is_none() {
+            return Err(Failure::new(format!(
+                "node {from} cannot become {to}: a move or a change of ticket servers works on it"
+            ))
+            .hint(format!(
+                "put [nodes.{from}] back; `shardid moves` and `shardid tickets status` show what is unfinished"
+            )));
+        }
+        let now: i64 = sqlx::query_scalar(sql!("move/journal/switch_catalog.sql"))
+            .fetch_one(&mut *transaction)
+            .await
+            .map_err(said)?;
+        if now != version.0 {
+            return Err(Failure::new(format!(
+                "the map was changed by somebody else while version {version} was being written"
+            ))
+            .hint("look again with `shardid plan`"));
+        }
+        publish(&mut transaction, version, &format!("node {from} is called {to}"))
+            .await
+            .map_err(said)?;
+        transaction.commit().await.map_err(said)
+    }
+
+    /// Has the node go by another name than before.
+    pub(crate) async fn rename_copy(
+        &mut self,
+        declared: &Declared,
+        was: &str,
+    ) -> Result<(), Failure> {
+        let query = sqlx::query(sql!("apply/rename_copy.sql"))
+            .bind(declared.name.as_str())
+            .bind(was.to_owned())
+            .bind(self.node.as_str().to_owned());
         self.run(query).await
     }
 
@@ -108,18 +164,8 @@ impl Hand {
         }
         let homes: Vec<String> =
             map.nodes().map(|(home, shards)| format!("{home} {}", shards.len())).collect();
-        sqlx::query(sql!("apply/write_history.sql"))
-            .bind(version)
-            .bind(who())
-            .bind(format!("spread {} shards: {}", declared.shards, homes.join(", ")))
-            .execute(&mut *transaction)
-            .await
-            .map_err(said)?;
-        sqlx::query(sql!("apply/notify.sql"))
-            .bind(version)
-            .execute(&mut *transaction)
-            .await
-            .map_err(said)?;
+        let change = format!("spread {} shards: {}", declared.shards, homes.join(", "));
+        publish(&mut transaction, map.version, &change).await.map_err(said)?;
         transaction.commit().await.map_err(said)
     }
 
@@ -220,4 +266,20 @@ impl Hand {
         let done = query.execute(&mut self.connection).await;
         done.map(|_| ()).map_err(|error| failure(&self.node, &error))
     }
+}
+
+/// Writes down who has changed the map and how, and tells those who listen.
+pub(crate) async fn publish(
+    transaction: &mut Transaction<'_, Postgres>,
+    version: MapVersion,
+    change: &str,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(sql!("apply/write_history.sql"))
+        .bind(version.0)
+        .bind(who())
+        .bind(change.to_owned())
+        .execute(&mut **transaction)
+        .await?;
+    sqlx::query(sql!("apply/notify.sql")).bind(version.0).execute(&mut **transaction).await?;
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use shardid_cluster::{
-    FOLLOWER_PREFIX, FollowerRole, NodeName, Stream, StreamFault, Truth, follower_role,
+    FOLLOWER_PREFIX, FollowerRole, NodeName, Stream, StreamFault, Truth, follower_role, renamed,
 };
 use sqlx::FromRow;
 use sqlx::postgres::PgConnection;
@@ -78,7 +78,11 @@ pub(crate) fn note_streams(
     following: &BTreeMap<NodeName, Following>,
 ) {
     for known in journal {
-        let find = |name: &str| following.get_key_value(&NodeName::new(name).ok()?);
+        let renames = &truth.catalog.renames;
+        let find = |name: &str| {
+            let name = NodeName::new(name).ok()?;
+            following.get_key_value(renamed(&name, renames))
+        };
         let (Some((publisher, there)), Some((follower, here))) =
             (find(&known.publisher), find(&known.follower))
         else {

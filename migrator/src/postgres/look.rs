@@ -38,6 +38,7 @@ pub(crate) async fn truth(file: &ClusterFile, task: &str) -> Result<Truth, Failu
             Err(failure) => failures.push(failure),
         }
     }
+    truth.find_renames(|name| file.declared.node(name).is_some());
     followers::note_streams(&mut truth, journal, &following);
     Failure::all(failures).map_or(Ok(truth), Err)
 }
@@ -304,11 +305,17 @@ async fn look_at_catalog(
         .await
         .map_err(said)?;
     truth.moving = shard_set(moving).map_err(odd)?;
-    let needed: Vec<(String, Vec<i64>)> =
-        sqlx::query_as(sql!("look/needed.sql")).fetch_all(&mut *connection).await.map_err(said)?;
-    for (name, moves) in needed {
-        let name = NodeName::new(&name).map_err(|error| odd(format!("node {name:?}: {error}")))?;
-        truth.needed.insert(name, moves);
+    for (statement, nodes) in [
+        (sql!("look/needed.sql"), &mut truth.needed),
+        (sql!("look/at_work.sql"), &mut truth.at_work),
+    ] {
+        let rows: Vec<(String, Vec<i64>)> =
+            sqlx::query_as(statement).fetch_all(&mut *connection).await.map_err(said)?;
+        for (name, moves) in rows {
+            let name =
+                NodeName::new(&name).map_err(|error| odd(format!("node {name:?}: {error}")))?;
+            nodes.insert(name, moves);
+        }
     }
     Ok(truth)
 }

@@ -42,9 +42,10 @@ pub(crate) fn text(declared: &Declared, truth: &Truth, plan: &Plan) -> String {
 fn room_of(step: &Step) -> &'static str {
     match step {
         Step::InstallExtension { .. } | Step::UpgradeExtension { .. } => "extension",
-        Step::MigrateCatalog { .. } | Step::WriteNode { .. } | Step::RemoveNode { .. } => {
-            "catalogue"
-        }
+        Step::MigrateCatalog { .. }
+        | Step::RenameNode { .. }
+        | Step::WriteNode { .. }
+        | Step::RemoveNode { .. } => "catalogue",
         Step::WriteMap { .. } => "map",
         Step::CreateShards { .. } | Step::TellNode { .. } => "shards",
         Step::LetFollow { .. } | Step::Connect { .. } | Step::ForgetFollowers { .. } => "following",
@@ -92,16 +93,22 @@ fn lines(step: &Step) -> Vec<String> {
                 before.system_identifier
             ),
         }],
+        Step::RenameNode { rename, .. } => {
+            vec![format!("~ {}: renamed from {}", rename.to, rename.from)]
+        }
         Step::WriteMap { map } => {
             map.nodes().map(|(node, shards)| format!("+ {node}: {}", shards_of(shards))).collect()
         }
         Step::CreateShards { node, shards } => {
             vec![format!("+ {node}: create {}", shards_of(shards))]
         }
+        Step::TellNode { node, was: Some(was), to, .. } => {
+            vec![format!("~ {node}: knows itself as {was} no more; copy of the map, version {to}")]
+        }
         Step::TellNode { node, from, to, .. } if from.0 == 0 => {
             vec![format!("+ {node}: copy of the map, version {to}")]
         }
-        Step::TellNode { node, from, to, shards } if from == to => {
+        Step::TellNode { node, from, to, shards, .. } if from == to => {
             vec![format!("~ {node}: copy of the map, {}", shards_of(shards))]
         }
         Step::TellNode { node, from, to, .. } => {
@@ -150,6 +157,7 @@ pub(crate) fn done(step: &Step) -> String {
             format!("{node}: has weight {weight}")
         }
         Step::WriteNode { node, change: NodeChange::Adopt(_), .. } => format!("{node}: adopted"),
+        Step::RenameNode { rename, .. } => format!("{}: renamed from {}", rename.to, rename.from),
         Step::WriteMap { map } => format!("map: wrote version {}", map.version),
         Step::CreateShards { node, shards } => {
             format!("{node}: created {}", counted(shards.len(), "shard"))
@@ -214,6 +222,9 @@ fn step_json(step: &Step) -> Value {
             };
             json!({"do": "write_node", "node": node.as_str(), "weight": weight, "change": change})
         }
+        Step::RenameNode { rename, version, .. } => json!({
+            "do": "rename_node", "node": rename.to.as_str(), "from": rename.from.as_str(), "version": version.0,
+        }),
         Step::WriteMap { map } => {
             let places: serde_json::Map<String, Value> = map
                 .nodes()
@@ -224,8 +235,8 @@ fn step_json(step: &Step) -> Value {
         Step::CreateShards { node, shards } => json!({
             "do": "create_shards", "node": node.as_str(), "shards": shards.to_string(), "count": count(shards),
         }),
-        Step::TellNode { node, from, to, shards } => json!({
-            "do": "tell_node", "node": node.as_str(), "from": from.0, "to": to.0,
+        Step::TellNode { node, was, from, to, shards } => json!({
+            "do": "tell_node", "node": node.as_str(), "was": was, "from": from.0, "to": to.0,
             "shards": shards.to_string(), "count": count(shards),
         }),
         Step::RemoveNode { node } => json!({"do": "remove_node", "node": node.as_str()}),

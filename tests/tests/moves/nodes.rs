@@ -21,12 +21,6 @@ fn a_node_can_go_once_no_move_needs_it_and_one_database_is_one_node() {
     declare(&estate, &[("pg1", "pg1"), ("pg2", "pg2"), ("pg3", "pg1")]);
     let refused = estate.run(&["move", "0", "--to", "pg3", "--yes"]).refused();
     assert!(refused.contains("nodes pg1 and pg3 are one database"), "{refused}");
-    // Under another name it is not taken for a new one.
-    declare(&estate, &[("pg1", "pg1"), ("pg9", "pg2")]);
-    let refused = estate.run(&["plan"]);
-    assert_eq!(refused.code, 1, "{}", refused.stderr);
-    assert!(refused.stderr.contains("pg2"), "{}", refused.stderr);
-
     declare(&estate, &[("pg1", "pg1"), ("pg2", "pg2")]);
     estate.run(&["drain", "pg2", "--yes"]).ok();
     declare(&estate, &[("pg1", "pg1")]);
@@ -105,4 +99,54 @@ fn a_node_that_was_told_of_some_shards_only_takes_another_one() {
     assert!(plan.stdout.contains("nothing to do"), "{}{}", plan.stdout, plan.stderr);
     estate.assert_no_trace(0);
     estate.assert_no_streams();
+}
+
+#[test]
+fn a_node_with_a_new_name_keeps_its_shards_and_its_old_copies_follow_on() {
+    let estate = Estate::start(2, 4);
+    for shard in 0..4 {
+        estate.make_tables(shard);
+    }
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg2").expect("it has some");
+    let number = shard.to_string();
+    let named: &[_] = &[("pg1", "pg1"), ("db2", "pg2")];
+    // Not while a move is unfinished, which has it by the old name.
+    estate.run_cut("fenced/before-next", &["move", &number, "--to", "pg1", "--yes"]);
+    let stands = estate.last_move(shard);
+    declare(&estate, named);
+    let refused = estate.run(&["apply", "--yes"]).refused();
+    assert!(refused.contains(&format!("node pg2 cannot become db2 now: move {stands} needs it")));
+    assert!(refused.contains("put [nodes.pg2] back"), "{refused}");
+    declare(&estate, &[("pg1", "pg1"), ("pg2", "pg2")]);
+    estate.run(&["resume", &stands]).ok();
+
+    // Cut between the catalogue and the node; commands in between say what to do.
+    declare(&estate, named);
+    let plan = estate.run(&["plan"]).ok();
+    assert!(plan.contains("~ db2: renamed from pg2"), "{plan}");
+    estate.run_cut("apply/before-Shards-db2", &["apply", "--yes"]);
+    let other = (0..4).find(|other| estate.home(*other) == "db2").expect("one is left there");
+    let other = other.to_string();
+    let between = estate.run(&["move", &other, "--to", "pg1", "--yes"]).refused();
+    assert!(between.contains("shardid apply"), "{between}");
+    estate.run(&["apply", "--yes"]).ok();
+    let plan = estate.run(&["plan"]).ok();
+    assert!(plan.contains("nothing to do"), "{plan}");
+    let names = "SELECT c.node || ' ' || string_agg(DISTINCT s.node, ',' ORDER BY s.node) \
+                 FROM shardid.cluster c, shardid.shard s GROUP BY c.node";
+    assert_eq!(estate.psql("pg1", names), "pg1 db2,pg1");
+    assert_eq!(estate.node("pg2").psql(DATABASE, names), "db2 db2,pg1");
+
+    // The old copy follows on, and the way back is open.
+    estate.psql("pg1", &format!("INSERT INTO shard_{shard:04}.item (n) VALUES (7)"));
+    estate.run(&["rollback", &stands, "--yes"]).ok();
+    assert_eq!(estate.home(shard), "db2");
+    estate.run(&["verify", "--data"]).ok();
+    estate.run(&["retire", "--all", "--yes"]).ok();
+    estate.assert_no_streams();
+
+    // The journal tells one node from another that had its name before.
+    let numbers = "SELECT string_agg(DISTINCT n.number || ' ' || m.source, ',') FROM shardid.move m \
+                   JOIN shardid.node n ON n.number = m.source_number WHERE m.source <> 'pg1'";
+    assert_eq!(estate.psql("pg1", numbers), "2 db2");
 }

@@ -155,8 +155,23 @@ fn a_node_is_placed_once_and_refuses_a_map_that_cannot_be_true() {
         42704 | SELECT shardid.place_shards('photos', 'pg1', 'nope', 8, 4, ARRAY[5], '{pg1}') | layout "nope" | create_layout()
         22003 | SELECT shardid.place_shards('photos', 'pg1', 'instagram', 8193, 4, ARRAY[5], '{pg1}') | shard 8192 + "instagram" | FROM shardid.layouts
         22023 | SELECT shardid.place_shards('photos', 'pg1', 'instagram', 8, 4, ARRAY[5, 6], '{pg1}') | 2 shards but 1 nodes |
+        55000 | SELECT shardid.rename_node('photos', 'pg2', 'pg3') | node "pg2" of cluster "photos" | shardid.toml
+        55000 | SELECT shardid.rename_node('films', 'pg1', 'pg3') | node "pg1" of cluster "films" | shardid.toml
+        22023 | SELECT shardid.rename_node('photos', 'pg1', '') | empty name | shardid.toml
         "#,
     );
+    // By another name it has the shards that it had.
+    let rename =
+        |was: &str, name: &str| format!("SELECT shardid.rename_node('photos', '{was}', '{name}')");
+    assert!(one::<bool>(&mut client, &rename("pg1", "db1")));
+    assert!(!one::<bool>(&mut client, &rename("pg1", "db1")));
+    let homes = "SELECT string_agg(shard || ' ' || node, ', ' ORDER BY shard) FROM shardid.shard WHERE cluster = 'photos'";
+    let now = one::<String>(&mut client, homes);
+    assert!(now.contains("5 db1") && now.contains("7 pg2") && !now.contains("pg1"), "{now}");
+    for sql in WAYS {
+        run(&mut client, sql);
+    }
+    assert!(one::<bool>(&mut client, &rename("db1", "pg1")));
     // A newer map moves what lives elsewhere, and nothing else.
     let newer = place(4, "[5, 6, 7]", "{pg1, pg1, pg3}");
     assert_eq!(one::<i32>(&mut client, &newer), 2);

@@ -7,6 +7,7 @@ use crate::map::MapVersion;
 use crate::names::NodeName;
 use crate::plan::Program;
 use crate::refusal::Refusal;
+use crate::rename::Rename;
 use crate::set::ShardSet;
 use crate::truth::{NodeTruth, Truth};
 
@@ -119,7 +120,7 @@ fn nodes(
             found.push(Refusal::SameServer { first: twin.clone(), second: name.clone() });
             continue;
         }
-        found.extend(belongs(declared, name, seen, version));
+        found.extend(belongs(declared, name, seen, version, truth));
         let known = truth.catalog.nodes.get(name).map(|node| &node.identity);
         if let Some(known) = known.filter(|known| **known != seen.identity && !adopt.contains(name))
         {
@@ -133,6 +134,12 @@ fn nodes(
             found.push(Refusal::Standby(name.clone()));
         }
         found.extend(extension(name, seen, program));
+    }
+    for Rename { from, to } in &truth.catalog.renames {
+        if let Some(moves) = truth.catalog.at_work.get(to) {
+            let (from, to, moves) = (from.clone(), to.clone(), moves.clone());
+            found.push(Refusal::RenamedAtWork { from, to, moves });
+        }
     }
     for (node, moves) in &truth.catalog.needed {
         if truth.catalog.nodes.contains_key(node) && !names.contains(&node) {
@@ -153,13 +160,18 @@ fn belongs(
     name: &NodeName,
     seen: &NodeTruth,
     version: MapVersion,
+    truth: &Truth,
 ) -> Option<Refusal> {
     let member = seen.member.as_ref()?;
     if member.cluster != declared.name.as_str() {
         let cluster = member.cluster.clone();
         return Some(Refusal::OtherCluster { node: name.clone(), cluster });
     }
-    if member.node != name.as_str() {
+    // One that has another name in the catalogue by now is told.
+    let known = truth.catalog.nodes.get(name);
+    let was_renamed = known.is_some_and(|known| known.identity == seen.identity)
+        && truth.catalog.nodes.keys().all(|other| other.as_str() != member.node);
+    if member.node != name.as_str() && !was_renamed {
         return Some(Refusal::OtherNode { node: name.clone(), found: member.node.clone() });
     }
     (member.map_version > version).then(|| Refusal::CatalogBehind {

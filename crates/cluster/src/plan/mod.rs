@@ -14,6 +14,7 @@ use crate::follower::Stream;
 use crate::map::{MapVersion, ShardMap};
 use crate::names::NodeName;
 use crate::refusal::Refusal;
+use crate::rename::Rename;
 use crate::set::ShardSet;
 use crate::truth::{Identity, Migration, Truth};
 
@@ -67,6 +68,15 @@ pub enum Step {
         /// What about it changes.
         change: NodeChange,
     },
+    /// Gives a node another name in the catalogue: a new version of the map.
+    RenameNode {
+        /// The names.
+        rename: Rename,
+        /// Which database it is.
+        identity: Identity,
+        /// The version of the map by then.
+        version: MapVersion,
+    },
     /// Writes the cluster and its first map into the catalogue, in one transaction.
     WriteMap {
         /// The map.
@@ -83,6 +93,8 @@ pub enum Step {
     TellNode {
         /// The node.
         node: NodeName,
+        /// The name by which it knows itself, if that is another one.
+        was: Option<String>,
         /// The version it has a copy of; 0 where it belongs to no cluster yet.
         from: MapVersion,
         /// The version it will have.
@@ -132,6 +144,7 @@ impl Step {
             | Self::LetFollow { node, .. }
             | Self::Connect { node, .. }
             | Self::ForgetFollowers { node, .. } => Some(node),
+            Self::RenameNode { rename, .. } => Some(&rename.to),
             Self::WriteMap { .. } => None,
         }
     }

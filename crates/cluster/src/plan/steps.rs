@@ -8,6 +8,7 @@ use crate::map::{MapVersion, ShardMap};
 use crate::names::NodeName;
 use crate::plan::{NodeChange, Note, Plan, Program, Step};
 use crate::refusal::Refusal;
+use crate::rename::Rename;
 use crate::set::ShardSet;
 use crate::spread::spread;
 use crate::truth::{NodeTruth, Truth};
@@ -19,19 +20,24 @@ pub(super) fn steps(
     truth: &Truth,
     program: &Program,
 ) -> Result<Plan, Refusal> {
-    let map = match truth.catalog.map.version {
-        MapVersion(0) => first_map(declared, truth)?,
-        _ => truth.catalog.map.clone(),
+    let is_first = truth.catalog.map.version == MapVersion(0);
+    let mut map = match is_first {
+        true => first_map(declared, truth)?,
+        false => truth.catalog.map.clone(),
     };
     let mut steps = Vec::new();
     for (name, seen) in in_file_order(declared, truth) {
         steps.extend(extension(name, seen));
     }
     steps.extend(catalog(declared, truth, program));
+    for rename in &truth.catalog.renames {
+        map.version = map.version.next();
+        steps.push(rename_node(rename, truth, map.version));
+    }
     for node in declared.postgres() {
         steps.extend(write_node(node.name.clone(), node.weight, truth));
     }
-    if map.version != truth.catalog.map.version {
+    if is_first {
         steps.push(Step::WriteMap { map: map.clone() });
     }
     for (name, seen) in in_file_order(declared, truth) {
@@ -92,6 +98,11 @@ fn catalog(declared: &Declared, truth: &Truth, program: &Program) -> Option<Step
     (from < to).then(|| Step::MigrateCatalog { node: declared.catalog.clone(), from, to })
 }
 
+fn rename_node(rename: &Rename, truth: &Truth, version: MapVersion) -> Step {
+    let identity = truth.catalog.nodes[&rename.to].identity.clone();
+    Step::RenameNode { rename: rename.clone(), identity, version }
+}
+
 fn write_node(name: NodeName, weight: u32, truth: &Truth) -> Option<Step> {
     let identity = truth.nodes.get(&name)?.identity.clone();
     let change = match truth.catalog.nodes.get(&name) {
@@ -116,8 +127,10 @@ fn tell(name: &NodeName, seen: &NodeTruth, map: &ShardMap, moving: &ShardSet) ->
     }
     let shards = differ.without(moving);
     let from = seen.member.as_ref().map_or(MapVersion(0), |member| member.map_version);
-    let same = shards.is_empty() && from == map.version;
-    (!same).then(|| Step::TellNode { node: name.clone(), from, to: map.version, shards })
+    let was = seen.member.as_ref().map(|member| &member.node);
+    let was = was.filter(|was| *was != name.as_str()).cloned();
+    let same = shards.is_empty() && from == map.version && was.is_none();
+    (!same).then(|| Step::TellNode { node: name.clone(), was, from, to: map.version, shards })
 }
 
 /// Lets all others follow a node, and nobody else.

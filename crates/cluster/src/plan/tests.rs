@@ -1,6 +1,7 @@
 //! Plans on values alone: a world of nodes that steps are applied to.
 
 mod following;
+mod renaming;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -93,6 +94,11 @@ fn take(declared: &Declared, truth: &mut Truth, step: &Step) {
             assert!(!truth.catalog.migrations.is_empty());
             let row = CatalogNode { weight: *weight, identity: identity.clone() };
             truth.catalog.nodes.insert(node.clone(), row);
+        }
+        Step::RenameNode { rename, version, .. } => {
+            assert!(truth.catalog.nodes.contains_key(&rename.to));
+            truth.catalog.map.version = *version;
+            truth.catalog.renames.retain(|other| other != rename);
         }
         Step::WriteMap { map } => {
             assert!(map.nodes().all(|(node, _)| truth.catalog.nodes.contains_key(node)));

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use shardid_cluster::Shard;
+use shardid_cluster::{NodeName, Shard};
 use sqlx::Connection;
 
 use super::{Journal, Move, MoveRow};
@@ -78,9 +78,7 @@ impl Journal {
             .fetch_optional(&mut *transaction)
             .await
             .map_err(|error| match crate::postgres::is_sqlstate(&error, "42703") {
-                true => Failure::new("the catalogue is older than this program")
-                    .at(format!("node {node}"))
-                    .hint("`shardid apply` brings it up to date"),
+                true => older_catalog(&node),
                 false => said(error),
             })?;
         let number = number.ok_or_else(|| overtaken(id))?;
@@ -133,4 +131,11 @@ impl Journal {
 pub(in crate::moving) fn overtaken(id: i64) -> Failure {
     Failure::new(format!("somebody else has begun to work on move {id}"))
         .hint("look again with `shardid moves`")
+}
+
+/// The catalogue's tables have not all that this program knows.
+pub(super) fn older_catalog(node: &NodeName) -> Failure {
+    Failure::new("the catalogue is older than this program")
+        .at(format!("node {node}"))
+        .hint("`shardid apply` brings it up to date")
 }
