@@ -4,7 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use shardid_cluster::{NodeName, SERVERS_MAX, TicketName, TicketProblem, TicketTruth, problems};
+use shardid_cluster::{
+    NodeName, Rename, SERVERS_MAX, TicketName, TicketProblem, TicketTruth, problems,
+};
 
 use crate::cli::{TicketServers, Tickets, TicketsRemove, TicketsVerify};
 use crate::commands::{print, print_json};
@@ -133,6 +135,10 @@ async fn prepare(
 ) -> Result<Option<(Wanted, TicketTruth)>, Failure> {
     let ticket = &args.ticket;
     let look = tickets::look_also(file, "tickets", true, &args.nodes).await?;
+    if let Some(Rename { from, to }) = look.truth.renames.first() {
+        return Err(Failure::new(format!("node {from} is called {to} in the cluster file"))
+            .hint("`shardid apply` renames it first"));
+    }
     let known = look.truth.known.get(ticket).ok_or_else(|| no_ticket(file, ticket))?;
     let before = known.nodes();
     let after = after(&before);

@@ -117,6 +117,7 @@ async fn take(
 ) -> Result<(), Failure> {
     match step {
         TicketStep::Install { .. } | TicketStep::MigrateCatalog { .. } => {}
+        TicketStep::Rename { rename } => journal.rename(rename).await?,
         TicketStep::Write { ticket, servers } => {
             let servers: Vec<_> =
                 servers.iter().map(|node| (node.clone(), Seen::default())).collect();
@@ -198,6 +199,10 @@ pub(crate) async fn remember(
     journal: &mut Journal,
     truth: &TicketTruth,
 ) -> Result<(), Failure> {
+    // By new names the catalogue does not know them yet, and would take them for other servers.
+    if !truth.renames.is_empty() {
+        return Ok(());
+    }
     for (ticket, known) in &truth.known {
         for (node, seen) in &known.servers {
             let Some(state) = truth.state(node, ticket) else { continue };

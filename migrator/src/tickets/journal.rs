@@ -2,8 +2,8 @@
 //! and the journal of changes.
 
 use shardid_cluster::{
-    ChangeState, KnownServer, NodeName, Seen, SeenAt, TicketChange, TicketName, TicketTruth,
-    UnknownWord,
+    ChangeState, KnownServer, NodeName, Rename, Seen, SeenAt, TicketChange, TicketName,
+    TicketTruth, UnknownWord,
 };
 use sqlx::{Connection, FromRow};
 
@@ -293,6 +293,16 @@ impl Journal {
             ticket.as_str(),
             node.as_str()
         );
+        self.said(done)
+    }
+
+    /// Gives a server another name.
+    pub(crate) async fn rename(&mut self, rename: &Rename) -> Result<(), Failure> {
+        let (from, to) = (rename.from.as_str(), rename.to.as_str());
+        // That it is known by the old name is what a plan sees: it goes last.
+        let done = run!(&mut self.session, "tickets/rename_server.sql", to, from);
+        self.said(done)?;
+        let done = run!(&mut self.session, "tickets/rename_node.sql", to, from);
         self.said(done)
     }
 

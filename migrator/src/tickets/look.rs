@@ -103,6 +103,7 @@ pub(crate) async fn look_also(
             truth.servers.insert(node.clone(), answer.server.clone());
         }
     }
+    truth.find_renames(|name| file.declared.node(name).is_some());
     Ok(Look { truth, nodes })
 }
 

@@ -67,6 +67,9 @@ pub(crate) fn line(step: &TicketStep) -> String {
                 "~ {node}: hand out what another server did until now, above all that it may have given"
             )
         }
+        TicketStep::Rename { rename } => {
+            format!("~ catalogue: {} is called {}", rename.from, rename.to)
+        }
         TicketStep::Know { node } => {
             format!("+ catalogue: know {node} by a mark that is left there")
         }

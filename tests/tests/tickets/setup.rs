@@ -8,6 +8,7 @@ on_both_engines! {
     a_ticket_that_a_server_has_already_is_gone_on_above_its_numbers,
     a_cluster_of_ticket_servers_alone_says_what_it_cannot_do,
     servers_go_down_and_up_and_keep_their_numbers,
+    a_server_with_a_new_name_serves_on,
 }
 
 fn two_servers_give_odd_and_even_numbers_and_apply_twice_changes_nothing(engine: Engine) {
@@ -86,5 +87,32 @@ fn servers_go_down_and_up_and_keep_their_numbers(engine: Engine) {
     servers.dev_up(0, 2);
     // The class is in a table, and holds without any option file.
     assert_eq!(servers.sql("my2", "SELECT shardid.next_ticket('orders')"), "8");
+    servers.is_clean();
+}
+
+fn a_server_with_a_new_name_serves_on(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    let take = |node: &str| servers.sql(node, "SELECT shardid.next_ticket('orders')");
+    assert_eq!((take("my1").as_str(), take("my2").as_str()), ("1", "2"));
+    for (from, to) in [("my2", "paris"), ("my1", "rome")] {
+        servers.edit(&format!("nodes.{from}]"), &format!("nodes.{to}]"));
+        // In the list of the ticket's servers, and as the catalogue.
+        servers.edit(&format!("\"{from}\""), &format!("\"{to}\""));
+        // What looks in between takes it for no other server, and what changes is refused.
+        servers.run(&["tickets", "verify"]).ok();
+        let refused = servers.run(&["tickets", "add-server", "orders", to]).refused();
+        assert!(refused.contains(&format!("node {from} is called {to}")), "{refused}");
+        assert!(refused.contains("`shardid apply`"), "{refused}");
+        let plan = servers.run(&["plan"]).ok();
+        assert!(plan.contains(&format!("{from} is called {to}")), "{plan}");
+        servers.run_cut("tickets/apply/after-0", &["apply", "--yes"]);
+        servers.run(&["apply", "--yes"]).ok();
+        let again = servers.run(&["apply", "--yes"]);
+        assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    }
+    assert_eq!((take("my1").as_str(), take("my2").as_str()), ("3", "4"));
+    let status = servers.run(&["tickets", "status"]).ok();
+    assert!(status.contains("paris") && status.contains("rome"), "{status}");
+    assert!(!status.contains("my1") && !status.contains("my2"), "{status}");
     servers.is_clean();
 }

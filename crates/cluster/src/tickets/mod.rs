@@ -25,6 +25,7 @@ pub use problems::{TicketProblem, problems};
 pub use rebase::{MARGIN, Seen, SeenAt, safe_floor};
 
 use crate::names::{NodeName, TicketName};
+use crate::rename::{Rename, renames};
 use crate::set::ShardSet;
 
 /// The most servers that one ticket may have: each one more makes its numbers
@@ -150,9 +151,36 @@ pub struct TicketTruth {
     pub servers: BTreeMap<NodeName, TicketServer>,
     /// The shards of the map, all of which live on PostgreSQL nodes.
     pub mapped: ShardSet,
+    /// Servers that the catalogue still knows by the names that they had. All else here has the
+    /// names that they are to have.
+    pub renames: Vec<Rename>,
 }
 
 impl TicketTruth {
+    /// Finds the servers to which the cluster file gives another name than the catalogue, and
+    /// has what is known of them be by the new one. Those of a change that stands keep theirs.
+    pub fn find_renames(&mut self, is_declared: impl Fn(&NodeName) -> bool) {
+        let known = self.known_servers.iter();
+        let known = known.map(|(name, server)| (name.clone(), server.identity.clone())).collect();
+        let seen = self.servers.iter().map(|(name, server)| (name, &server.identity));
+        // A server without our schema does not say which one it is yet.
+        let seen = seen.filter(|(_, identity)| !identity.is_empty());
+        let at_work: Vec<&NodeName> = (self.changes.iter())
+            .flat_map(|change| [&change.before, &change.after, &change.gone])
+            .flatten()
+            .collect();
+        let mut found = renames(&known, seen, is_declared);
+        found.retain(|rename| !at_work.contains(&&rename.from));
+        for Rename { from, to } in &found {
+            if let Some(server) = self.known_servers.remove(from) {
+                self.known_servers.insert(to.clone(), server);
+            }
+            let all = self.known.values_mut().flat_map(|known| &mut known.servers);
+            all.filter(|(node, _)| node == from).for_each(|(node, _)| node.clone_from(to));
+        }
+        self.renames = found;
+    }
+
     /// A ticket as a server has it.
     pub fn state(&self, node: &NodeName, ticket: &TicketName) -> Option<&TicketState> {
         self.servers.get(node)?.tickets.get(ticket)

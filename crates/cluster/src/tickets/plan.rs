@@ -1,6 +1,7 @@
 //! The steps from what the tickets are to what they should be.
 
 use crate::names::{NodeName, TicketName};
+use crate::rename::Rename;
 use crate::tickets::{
     Class, DeclaredTicket, Seen, TicketProblem, TicketTruth, classes, problems, safe_floor,
 };
@@ -23,6 +24,11 @@ pub enum TicketStep {
         from: i32,
         /// The last migration there is.
         to: i32,
+    },
+    /// Gives a server another name in the catalogue.
+    Rename {
+        /// The names.
+        rename: Rename,
     },
     /// Writes a ticket and its servers into the catalogue.
     Write {
@@ -154,6 +160,8 @@ pub fn ticket_plan(
     if let Some(from) = truth.catalog_migration.filter(|from| *from < latest_catalog) {
         plan.steps.push(TicketStep::MigrateCatalog { from, to: latest_catalog });
     }
+    let rename = |rename: &Rename| TicketStep::Rename { rename: rename.clone() };
+    plan.steps.extend(truth.renames.iter().map(rename));
     let problems = problems(truth);
     // A mark that the catalogue does not know is one that it has forgotten, if it
     // is its own server that comes from a backup: that one is not believed either.

@@ -55,6 +55,33 @@ fn state<'a>(truth: &'a mut TicketTruth, name: &str) -> &'a mut TicketState {
 }
 
 #[test]
+fn a_server_with_a_new_name_is_renamed_and_serves_on() {
+    let renamed = |changes: Vec<TicketChange>| {
+        let mut truth = standing(&[("a", 101), ("b", 102)]);
+        let server = truth.servers.remove(&node("b")).unwrap();
+        truth.servers.insert(node("paris"), server);
+        truth.changes = changes;
+        truth.find_renames(|name| ["a", "paris"].contains(&name.as_str()));
+        truth
+    };
+    let truth = renamed(Vec::new());
+    let rename = Rename { from: node("b"), to: node("paris") };
+    let plan = plan_of(&declared(&["a", "paris"]), &truth);
+    assert_eq!(plan, TicketPlan { steps: vec![TicketStep::Rename { rename }], notes: Vec::new() });
+    // Not within a change, which has it by the old name.
+    let change = TicketChange {
+        id: 1,
+        ticket: ticket(),
+        before: vec![node("a")],
+        after: vec![node("a"), node("b")],
+        gone: Vec::new(),
+        floor: 0,
+        state: ChangeState::Planned,
+    };
+    assert_eq!(renamed(vec![change]).renames, []);
+}
+
+#[test]
 fn two_empty_servers_are_installed_then_written_down_then_given_odd_and_even() {
     let mut truth = TicketTruth { catalog_migration: Some(0), ..TicketTruth::default() };
     for name in ["a", "b"] {

@@ -1,0 +1,2 @@
+-- Has the catalogue know a server by another name than before.
+UPDATE shardid.ticket_node SET node = ? WHERE node = ?
