@@ -5,7 +5,8 @@
 //! - `shardid.horizon`: no lease of any generator reaches past this instant. It is raised
 //!   before the record of a lease is written, and so on disk when that is;
 //! - `shardid.largest_drift`: the largest `shardid.max_drift` that a session has used.
-//!   Up to the default it is written before it is used, in case what came last is lost.
+//!   Up to what the settings of server, database and role say, and to the default, it is
+//!   written before it is used, in case what came last is lost.
 //!
 //! On a new timeline, after a restore to a point in time or a promotion, the horizon may
 //! lack what raised it last. So whoever uses it first there raises it by the largest drift.
@@ -39,7 +40,7 @@ pub(crate) struct Horizon {
 }
 
 /// A drift that is remembered before it is used: the default of `shardid.max_drift`. A
-/// larger one is remembered by who uses it. After a promotion all shards go so far ahead of
+/// larger one that a session sets is remembered when it uses it. After a promotion all shards go so far ahead of
 /// the clock, and are refused while that is more than is allowed then.
 const USUAL_DRIFT_US: i64 = 10_000_000;
 
@@ -113,23 +114,26 @@ impl Horizon {
     /// Raises a horizon that comes from an earlier timeline.
     fn take_over(&self) -> Result<(), Report> {
         let timeline = backend::timeline();
-        let sequence = catalog::table(self.instant.name);
-        if timeline.begins == 0 || self.taken_over.get() == sequence {
+        let known = self.taken_over.get();
+        if known != Oid::INVALID && known == catalog::table(self.instant.name) {
+            return Ok(());
+        }
+        let Some(sequence) = self.instant.lock() else { return Ok(()) };
+        if highest::is_present(sequence, timeline).map_err(|e| wrong(sequence, e))? {
+            self.taken_over.set(sequence);
             return Ok(());
         }
         let max_drift_us = settings::max_drift_us();
         let drift_us = match self.largest_drift.at_most_at(timeline.begins)? {
             Some(drift_ms @ 0..) => {
-                drift_ms.saturating_mul(1_000).max(max_drift_us.min(USUAL_DRIFT_US))
+                drift_ms.saturating_mul(1_000).max(usual_ms().saturating_mul(1_000))
             }
             // Nobody had taken an id by then; of who has since, only the settings tell.
             _ => max_drift_us,
         };
         let until_us = backend::now_us().saturating_add(drift_us);
-        if let Some(sequence) = self.instant.lock() {
-            highest::take_over(sequence, until_us, timeline).map_err(|e| wrong(sequence, e))?;
-            self.taken_over.set(sequence);
-        }
+        highest::take_over(sequence, until_us, timeline).map_err(|e| wrong(sequence, e))?;
+        self.taken_over.set(sequence);
         Ok(())
     }
 
@@ -146,10 +150,21 @@ impl Horizon {
     }
 }
 
-/// The drift that is allowed to this session, as far as it is remembered before it is used.
+/// The drift that is allowed to this session, as far as it is remembered before it is used:
+/// what every session has, and the default at least.
 #[inline(always)]
 fn usual_ms() -> i64 {
-    settings::max_drift_us().min(USUAL_DRIFT_US) / 1_000
+    /// For which setting it was found, and what it is.
+    static FOUND: BackendLocal<Cell<(i64, i64)>> = BackendLocal::new(Cell::new((-1, 0)));
+    let max_drift_us = settings::max_drift_us();
+    let (found_for_us, usual_ms) = FOUND.get().get();
+    if found_for_us == max_drift_us {
+        return usual_ms;
+    }
+    let usual_us = USUAL_DRIFT_US.max(settings::max_drift_of_all_us());
+    let usual_ms = max_drift_us.min(usual_us) / 1_000;
+    FOUND.get().set((max_drift_us, usual_ms));
+    usual_ms
 }
 
 impl Highest {

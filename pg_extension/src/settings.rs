@@ -23,6 +23,11 @@ pub(crate) fn max_drift_us() -> i64 {
     i64::from(MAX_DRIFT_MS.get()) * 1_000
 }
 
+/// The same as the settings of server, database and role say it, whatever the session has set.
+pub(crate) fn max_drift_of_all_us() -> i64 {
+    page::backend::setting_of_all(c"shardid.max_drift").saturating_mul(1_000)
+}
+
 /// How long a call waits for the clock to catch up, in milliseconds.
 pub(crate) fn max_wait_ms() -> i64 {
     i64::from(MAX_WAIT_MS.get())

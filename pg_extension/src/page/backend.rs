@@ -87,6 +87,8 @@ pub(crate) fn in_transaction_block() -> bool {
 /// The timeline that WAL is written on.
 #[derive(Clone, Copy)]
 pub(crate) struct Timeline {
+    /// Its number, and the identity of the server: after `pg_upgrade` there is a first
+    /// timeline again, on which nothing is known of the last one.
     pub(crate) number: u32,
     /// Where it begins in WAL; 0 for the first.
     pub(crate) begins: pg_sys::XLogRecPtr,
@@ -105,11 +107,21 @@ pub(crate) fn timeline() -> Timeline {
             let number = ffi::GetWALInsertionTimeLine();
             let history = ffi::readTimeLineHistory(number);
             let newest = (*(*history).elements).ptr_value.cast::<ffi::TimelineEntry>();
-            Timeline { number, begins: (*newest).begin }
+            Timeline {
+                number: of_server(number, pg_sys::GetSystemIdentifier()),
+                begins: (*newest).begin,
+            }
         })
     };
     KNOWN.get().set(Some(known));
     known
+}
+
+/// A timeline's number, together with which server it is of. No two of one server are the same.
+fn of_server(timeline: u32, system_identifier: u64) -> u32 {
+    // The bits of an identifier that differ are its time, in the upper half, and a process.
+    let server = (system_identifier ^ (system_identifier >> 32)) as u32;
+    server.wrapping_mul(0x9E37_79B1).wrapping_add(timeline)
 }
 
 /// Refuses (25006) on a standby and in a read-only transaction, as `nextval` does, and
@@ -174,6 +186,18 @@ pub(crate) fn sleep_interruptibly(ms: i64) {
 pub(crate) fn system_identifier() -> i64 {
     // SAFETY: returns a number of the control file, read at start.
     unsafe { pg_sys::GetSystemIdentifier() as i64 }
+}
+
+/// What a number among the settings is for every session of this user in this database,
+/// whatever this one has set; 0 for what is none.
+pub(crate) fn setting_of_all(name: &'static CStr) -> i64 {
+    // SAFETY: returns a text in memory of the server's, which is read before the next call.
+    let text = unsafe { pg_sys::GetConfigOptionResetString(name.as_ptr()) };
+    if text.is_null() {
+        return 0;
+    }
+    // SAFETY: as above.
+    unsafe { CStr::from_ptr(text) }.to_str().ok().and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
 /// Whether this backend's database has that name.

@@ -34,7 +34,7 @@ pub(crate) fn raise(
             if seen.last() < value {
                 ffi::MarkBufferDirty(page.buffer);
                 pg_sys::CritSectionCount += 1;
-                page.set(value, 0);
+                page.set(value, mark(timeline));
                 if place.needs_wal {
                     lsn = page.write_record(place);
                 }
@@ -57,7 +57,37 @@ pub(crate) fn raise(
     }
 }
 
-/// Has the number be at least that, if it was last written on an earlier timeline: what
+/// What the page says, in WAL as well, of the timeline that the number was last raised on: in
+/// `log_cnt`, where `nextval` reads anything below 1 as "log now".
+fn mark(timeline: Timeline) -> i64 {
+    -1 - i64::from(timeline.number)
+}
+
+/// Whether the number was last raised on the present timeline.
+///
+/// One that was never raised, or was altered since, has no mark: then it is of this timeline if its
+/// record is. Whoever copies a database writes new records of old pages.
+fn is_of(timeline: Timeline, seen: &ids::Page) -> bool {
+    match seen.log_cnt {
+        0.. => seen.lsn > timeline.begins,
+        mark_there => mark_there == mark(timeline),
+    }
+}
+
+/// Whether the number was last raised on the present timeline, as far as can be seen.
+pub(crate) fn is_present(sequence: pg_sys::Oid, timeline: Timeline) -> Result<bool, Unusable> {
+    // SAFETY: as `raise`; the page is only read.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            let (page, _) = Page::open(sequence, None)?;
+            let seen = page.seen();
+            ffi::UnlockReleaseBuffer(page.buffer);
+            Ok(is_of(timeline, &seen))
+        })
+    }
+}
+
+/// Has the number be at least that, if it was last raised on an earlier timeline: what
 /// raised it there last may be lost.
 pub(crate) fn take_over(
     sequence: pg_sys::Oid,
@@ -69,13 +99,13 @@ pub(crate) fn take_over(
         pg_sys::ffi::pg_guard_ffi_boundary(|| {
             let (page, place) = Page::open(sequence, None)?;
             let seen = page.seen();
-            if seen.lsn <= timeline.begins {
+            if !is_of(timeline, &seen) {
                 let file = place.file(timeline.number);
                 let value = seen.last().max(at_least);
                 let callers_end = pg_sys::XactLastRecEnd;
                 ffi::MarkBufferDirty(page.buffer);
                 pg_sys::CritSectionCount += 1;
-                page.set(value, 0);
+                page.set(value, mark(timeline));
                 if place.needs_wal {
                     page.write_record(place);
                 }

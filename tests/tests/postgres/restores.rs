@@ -130,6 +130,55 @@ fn a_promoted_standby_knows_the_largest_drift_that_was_ever_allowed() {
     goes_on(accounts, &standby, &database);
 }
 
+/// All sessions were allowed to go further than the default, and the first that did was lost.
+#[test]
+fn a_promoted_standby_goes_as_far_ahead_as_its_settings_allow() {
+    let drift = format!("shardid.max_drift = '{DRIFT}s'");
+    let plain = || Server::builder().fsync(false).conf("wal_writer_delay = '10s'").conf(&drift);
+    let primary = plain().start();
+    let database = estate(&primary);
+    let mut accounts = accounts();
+    let mut client = database.connect();
+    for (generator, account) in &mut accounts {
+        account.take("before the standby was cut off", &mut client, &generator.take(1));
+    }
+    let standby = plain().name("standby").start_standby_of(&primary);
+    primary.wait_for(&standby);
+    standby.stop();
+    take(&mut accounts, &database, "after it was cut off", AHEAD);
+    primary.kill9();
+    standby.start();
+    standby.promote();
+    goes_on(accounts, &standby, &database);
+}
+
+/// The copy's pages were written on the new timeline, and were taken for pages of it.
+#[test]
+fn a_copy_that_takes_the_place_of_a_promoted_database_repeats_nothing() {
+    for strategy in ["wal_log", "file_copy"] {
+        let primary = builder().start();
+        let database = estate(&primary);
+        let standby = builder().name("standby").start_standby_of(&primary);
+        let mut accounts = accounts();
+        take(&mut accounts, &database, "before the standby was cut off", AHEAD / 2);
+        primary.wait_for(&standby);
+        standby.stop();
+        take(&mut accounts, &database, "after it was cut off", AHEAD / 2);
+        primary.kill9();
+        standby.start();
+        standby.promote();
+        let name = database.name();
+        for sql in [
+            format!("CREATE DATABASE copy TEMPLATE {name} STRATEGY {strategy}"),
+            format!("DROP DATABASE {name}"),
+            format!("ALTER DATABASE copy RENAME TO {name}"),
+        ] {
+            standby.psql("postgres", &sql);
+        }
+        goes_on(accounts, &standby, &database);
+    }
+}
+
 /// What the standby had not got held the shard itself: made again, it began at the clock, and
 /// 832,129 of 4,000,000 ids came again.
 #[test]
