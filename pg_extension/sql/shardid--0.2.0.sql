@@ -649,7 +649,7 @@ COMMENT ON FUNCTION shardid.create_generator(name, name, integer, text, bigint, 
     'makes the sequence behind a shard or an id sequence; its increment is one whole tick; replaces: its shard had another one before';
 
 CREATE FUNCTION shardid.next_id_functions(shard integer, sequence regclass) RETURNS SETOF regprocedure
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
     -- OFFSET 0 keeps this order, by the index of what depends on an object: next_id is the
     -- name of as many functions as there are shards, and the planner may not know.
     SELECT p.oid::regprocedure
@@ -657,34 +657,142 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
         WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = sequence AND d.classid = 'pg_proc'::regclass OFFSET 0) AS d
     CROSS JOIN LATERAL (SELECT * FROM pg_proc p WHERE p.oid = d.objid OFFSET 0) AS p
     WHERE p.proname = 'next_id' AND p.pronargs = 0
-        AND pg_get_function_sqlbody(p.oid) ~ format('^RETURN shardid\.next_id\(%s, ', shard)
+        AND pg_get_function_sqlbody(p.oid) ~ format('^RETURN shardid[.]next_id[(]%s, ', shard)
         AND pg_has_role(p.proowner, 'USAGE')
     UNION ALL
     -- As version 0.1.0 has made them; also where a dump has brought it.
     SELECT p.oid::regprocedure
     FROM (SELECT d.objid FROM pg_depend d
-        WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid IN (SELECT unnest(ARRAY[e.next_id, e.next_id_before]::oid[]) FROM shardid.entries() e)
+        WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid IN (SELECT unnest(e.of_shards) FROM shardid.entries() e)
             AND d.classid = 'pg_proc'::regclass OFFSET 0) AS d
     CROSS JOIN LATERAL (SELECT * FROM pg_proc p WHERE p.oid = d.objid OFFSET 0) AS p
     WHERE p.proname = 'next_id' AND p.pronargs = 0
         AND CASE WHEN obj_description(p.oid, 'pg_proc') = format('a new id on shard %s', shard)
-            THEN pg_get_function_sqlbody(p.oid) ~ format('^RETURN ("([^"]|"")*"|\w+)\.next_id\((%s|\(%s\)::bigint)\)$', shard, shard) END
+            THEN pg_get_function_sqlbody(p.oid) ~ format('^RETURN ("([^"]|"")*"|[[:alnum:]_$]+)[.]next_id[(](%s|[(]%s[)]::bigint)[)]$', shard, shard) END
         AND coalesce((SELECT c.relowner = p.proowner FROM pg_class c WHERE c.oid = sequence), pg_has_role(p.proowner, 'USAGE'))
 $$;
 COMMENT ON FUNCTION shardid.next_id_functions(integer, regclass) IS
     'the functions next_id() that create_shard() has made for a shard with that sequence';
 
-CREATE FUNCTION shardid.defaults_on(class regclass, object oid, pattern text) RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT string_agg(DISTINCT format('%s.%I', d.adrelid::regclass, a.attname), ', ')
-    FROM pg_depend p
-    JOIN pg_attrdef d ON d.oid = p.objid
-    JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-    WHERE p.refclassid = class AND p.refobjid = object AND p.classid = 'pg_attrdef'::regclass
-        AND (pattern IS NULL OR pg_get_expr(d.adbin, d.adrelid) ~ pattern)
+CREATE FUNCTION shardid.calls_with(expression pg_node_tree, functions oid[], argument text) RETURNS integer
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'calls_with_wrapper';
+COMMENT ON FUNCTION shardid.calls_with(pg_node_tree, oid[], text) IS
+    'whether a stored expression calls one of those functions with that first: 2 it does, 1 that is known only when it runs, 0 with others; null: it calls none';
+
+CREATE FUNCTION shardid.may_call(expression pg_node_tree, functions oid[], argument text) RETURNS integer
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN shardid.calls_with(expression, functions, argument);
+EXCEPTION
+    -- An argument that cannot be computed, such as 1/0, is not known.
+    WHEN OTHERS THEN
+        RETURN 1;
+END
 $$;
-COMMENT ON FUNCTION shardid.defaults_on(regclass, oid, text) IS
-    'the columns whose defaults use an object, and look like that';
+COMMENT ON FUNCTION shardid.may_call(pg_node_tree, oid[], text) IS
+    'calls_with(), but 1 where that fails';
+
+CREATE FUNCTION shardid.users_of(
+    sequence oid, made oid[], functions oid[], argument text, anyway oid[]
+) RETURNS TABLE (name text, is_column boolean, is_called boolean, certainty integer)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    -- Every catalog that keeps expressions, whatever the server's version has.
+    trees text := (SELECT string_agg(format(
+            'SELECT %1$s::oid AS class, d.objid AS object, e.tree FROM (SELECT DISTINCT d.objid FROM pg_depend d '
+            || 'WHERE d.refclassid = %2$s AND d.refobjid = ANY ($1) AND d.classid = %1$s OFFSET 0) AS d '
+            || 'CROSS JOIN LATERAL (SELECT t.%3$I AS tree FROM %4$s t WHERE t.oid = d.objid OFFSET 0) AS e',
+            k.attrelid, 'pg_proc'::regclass::oid, k.attname, k.attrelid::regclass), ' UNION ALL ')
+        FROM pg_attribute k JOIN pg_class c ON c.oid = k.attrelid
+        WHERE k.atttypid = 'pg_node_tree'::regtype AND c.relkind = 'r' AND c.relnamespace = 'pg_catalog'::regnamespace
+            AND EXISTS (SELECT FROM pg_attribute o WHERE o.attrelid = k.attrelid AND o.attname = 'oid'));
+    classes oid[];
+    objects oid[];
+    calls integer[];
+BEGIN
+    EXECUTE format('SELECT array_agg(t.class), array_agg(t.object), array_agg(shardid.may_call(t.tree, $1, $2)) '
+        || 'FROM (%s) AS t WHERE t.tree IS NOT NULL', trees) INTO classes, objects, calls USING functions, argument;
+    RETURN QUERY
+    WITH RECURSIVE
+    -- What does not call it, and depends on it all the same, may do so by an operator.
+    direct AS (
+        SELECT d.classid AS class, d.objid AS object, coalesce(max(c.calls), 1) AS calls
+        FROM pg_depend d
+        LEFT JOIN unnest(classes, objects, calls) AS c(class, object, calls) ON c.class = d.classid AND c.object = d.objid
+        WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = ANY (functions) AND d.deptype = 'n'
+        GROUP BY d.classid, d.objid
+    ),
+    -- 4: it itself; 3: what the server would not let it go without; 2: what would fail; 1: what might.
+    used (class, object, level) AS (
+        (SELECT 'pg_class'::regclass::oid, sequence, 4
+        UNION ALL SELECT 'pg_proc'::regclass::oid, m, 4 FROM unnest(made) AS m
+        UNION ALL SELECT 'pg_proc'::regclass::oid, m, 2 FROM unnest(anyway) AS m
+        UNION ALL SELECT d.class, d.object, d.calls FROM direct d WHERE d.calls > 0)
+        UNION
+        SELECT n.class, n.object, n.level
+        FROM used u CROSS JOIN LATERAL (
+            -- Whoever calls, reads or computes by it; a table does not fail as a whole.
+            SELECT d.classid AS class, d.objid AS object, CASE WHEN u.level > 2 THEN u.level - 1 ELSE u.level END AS level
+            FROM pg_depend d
+            WHERE d.refclassid = u.class AND d.refobjid = u.object AND d.deptype = 'n'
+                AND (u.class IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+                    OR u.class = 'pg_class'::regclass AND EXISTS (SELECT FROM pg_class c WHERE c.oid = u.object AND c.relkind IN ('S', 'v', 'm')))
+            UNION ALL
+            SELECT 'pg_class'::regclass, r.ev_class, u.level FROM pg_rewrite r
+            WHERE u.class = 'pg_rewrite'::regclass AND r.oid = u.object AND r.ev_type = '1'
+        ) AS n
+    )
+    SELECT coalesce((SELECT format('%s.%I', d.adrelid::regclass, a.attname) FROM pg_attrdef d
+                JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+                WHERE u.class = 'pg_attrdef'::regclass AND d.oid = u.object),
+            pg_describe_object(u.class, u.object, 0)),
+        u.class = 'pg_attrdef'::regclass,
+        u.class IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+            OR EXISTS (SELECT FROM pg_class c WHERE u.class = 'pg_class'::regclass AND c.oid = u.object AND c.relkind IN ('S', 'v', 'm')),
+        max(u.level)
+    FROM used u
+    -- Nor do ours count, nor what stands for a view.
+    WHERE NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = u.class AND d.objid = u.object AND d.deptype = 'e')
+        AND NOT EXISTS (SELECT FROM pg_rewrite r WHERE u.class = 'pg_rewrite'::regclass AND r.oid = u.object AND r.ev_type = '1')
+    GROUP BY u.class, u.object
+    HAVING max(u.level) < 4;
+END
+$$;
+COMMENT ON FUNCTION shardid.users_of(oid, oid[], oid[], text, oid[]) IS
+    'what the server knows to use a sequence, functions made for it, those functions with that argument, or the ones in anyway';
+
+CREATE FUNCTION shardid.check_unused(
+    what text, sequence oid, made oid[], functions oid[], argument text, anyway oid[]
+) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    columns text;
+    others text;
+    perhaps text;
+BEGIN
+    SELECT string_agg(u.name, ', ' ORDER BY u.name) FILTER (WHERE u.is_column AND u.certainty > 1),
+        string_agg(u.name, ', ' ORDER BY u.name) FILTER (WHERE NOT u.is_column AND u.certainty > CASE WHEN u.is_called THEN 2 ELSE 1 END),
+        string_agg(u.name, ', ' ORDER BY u.name) FILTER (WHERE u.certainty = CASE WHEN u.is_called THEN 2 ELSE 1 END)
+        INTO columns, others, perhaps
+        FROM shardid.users_of(sequence, made, functions, argument, anyway) u;
+    IF others IS NOT NULL THEN
+        RAISE EXCEPTION '% cannot be dropped because other objects use it', what
+            USING ERRCODE = '2BP01', DETAIL = concat_ws(' ', 'Columns: ' || columns || '.', 'Others: ' || others || '.'),
+                HINT = 'Have them use another one first, by ALTER or CREATE OR REPLACE.';
+    END IF;
+    IF columns IS NOT NULL THEN
+        RAISE EXCEPTION '% cannot be dropped because defaults use it', what
+            USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', columns),
+                HINT = 'ALTER TABLE ... ALTER COLUMN ... DROP DEFAULT; first.';
+    END IF;
+    IF perhaps IS NOT NULL THEN
+        RAISE WARNING '% may still be used, by what computes its argument, and by functions and views', what
+            USING DETAIL = format('They are: %s.', perhaps), HINT = 'They fail where they name it from now on; in a transaction, ROLLBACK keeps it.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.check_unused(text, oid, oid[], oid[], text, oid[]) IS
+    'refuses to drop what columns, domains or other objects use, and warns of those that may; see users_of()';
 
 CREATE FUNCTION shardid.check_next_id(shard integer, schema name, sequence regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -821,8 +929,6 @@ DECLARE
     made regprocedure[];
     last bigint;
     used text;
-    -- next_id(5) is shown as next_id((5)::bigint), and next_id('5') with quotes.
-    named text := format('\mnext_id\([('']?%s[)'']?(::bigint)?\)', shard);
 BEGIN
     SELECT * INTO known FROM shardid.shard s
         WHERE s.shard = drop_shard.shard AND s.state <> 'dropped' FOR UPDATE;
@@ -834,19 +940,16 @@ BEGIN
         RAISE EXCEPTION 'shard % belongs to cluster "%"', shard, known.cluster
             USING ERRCODE = '55006', HINT = 'The cluster''s shards are fixed; shardid move takes one elsewhere.';
     END IF;
-    made := ARRAY(SELECT f FROM shardid.next_id_functions(shard, known.sequence::regclass) f);
-    used := shardid.defaults_on('pg_class'::regclass, known.sequence::oid, NULL::text);
-    FOR i IN 1 .. cardinality(made) LOOP
-        used := nullif(concat_ws(', ', used, shardid.defaults_on('pg_proc'::regclass, made[i]::oid, NULL::text)), '');
-    END LOOP;
-    SELECT nullif(concat_ws(', ', used, shardid.defaults_on('pg_proc'::regclass, e.next_id::oid, named),
-            shardid.defaults_on('pg_proc'::regclass, e.next_id_before::oid, named)), '')
-        INTO used FROM shardid.entries() e;
-    IF used IS NOT NULL THEN
-        RAISE EXCEPTION 'shard % cannot be dropped because defaults use it', shard
-            USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', used),
-                HINT = 'ALTER TABLE … ALTER COLUMN … DROP DEFAULT; first.';
+    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND NOT pg_has_role(c.relowner, 'USAGE')) THEN
+        RAISE EXCEPTION 'must be owner of sequence %', known.sequence
+            USING ERRCODE = '42501', DETAIL = format('It is the generator of shard %s.', shard), HINT = 'SET ROLE to its owner first.';
     END IF;
+    made := ARRAY(SELECT f FROM shardid.next_id_functions(shard, known.sequence::regclass) f);
+    PERFORM shardid.check_unused(format('shard %s', shard), known.sequence::oid, made::oid[], e.of_shards, shard::text,
+            -- What takes an id from the only shard would have none.
+            CASE WHEN NOT EXISTS (SELECT FROM shardid.shard s
+                WHERE s.shard <> drop_shard.shard AND s.sequence IS NOT NULL AND s.state <> 'dropped') THEN e.of_any END)
+        FROM shardid.entries() e;
     SELECT string_agg(DISTINCT s.sequence::text, ', ') INTO used
         FROM shardid.id_sequence s JOIN pg_class c ON c.oid = s.sequence
         WHERE s.shard = drop_shard.shard;
@@ -1227,12 +1330,15 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'next_ticket_ga
 COMMENT ON FUNCTION @extschema@.next_ticket_gapless(text) IS
     'the next number of a ticket without gaps: waits for other transactions that took one, and is undone by a rollback';
 
-CREATE FUNCTION shardid.entries(OUT next_id regprocedure, OUT next_id_before regprocedure, OUT next_ticket regprocedure, OUT next_ticket_gapless regprocedure)
+CREATE FUNCTION shardid.entries(OUT of_shards oid[], OUT of_tickets oid[], OUT of_any oid[])
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN ('@extschema@.next_id(bigint)'::regprocedure, 'shardid.next_id(integer)'::regprocedure, '@extschema@.next_ticket(text)'::regprocedure,
-    '@extschema@.next_ticket_gapless(text)'::regprocedure);
+RETURN (ARRAY['@extschema@.next_id(bigint)'::regprocedure::oid, 'shardid.next_id(integer)'::regprocedure::oid,
+        '@extschema@.next_ids(bigint, integer)'::regprocedure::oid, 'shardid.next_ids(integer, integer)'::regprocedure::oid],
+    ARRAY['@extschema@.next_ticket(text)'::regprocedure::oid, '@extschema@.next_tickets(text, integer)'::regprocedure::oid,
+        '@extschema@.next_ticket_gapless(text)'::regprocedure::oid],
+    ARRAY['@extschema@.next_id()'::regprocedure::oid]);
 COMMENT ON FUNCTION shardid.entries() IS
-    'the functions of which defaults may name a shard or a ticket, whatever their schema is called now';
+    'the functions that name a shard or a ticket first, and those that take any shard, whatever their schema is called now';
 
 CREATE FUNCTION shardid.ticket_at_or_below(server integer, servers integer, number bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -1419,18 +1525,9 @@ CREATE FUNCTION shardid.drop_ticket(name text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known shardid.ticket := shardid.known_ticket(name);
-    used text;
 BEGIN
-    -- ***= takes the rest to the letter.
-    SELECT nullif(concat_ws(', ', shardid.defaults_on('pg_class'::regclass, known.sequence::oid, NULL::text),
-            shardid.defaults_on('pg_proc'::regclass, e.next_ticket::oid, format('***=(%L::text)', name)),
-            shardid.defaults_on('pg_proc'::regclass, e.next_ticket_gapless::oid, format('***=(%L::text)', name))), '')
-        INTO used FROM shardid.entries() e;
-    IF used IS NOT NULL THEN
-        RAISE EXCEPTION 'ticket "%" cannot be dropped because defaults use it', name
-            USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', used),
-                HINT = 'ALTER TABLE … ALTER COLUMN … DROP DEFAULT; first.';
-    END IF;
+    PERFORM shardid.check_unused(format('ticket "%s"', name), known.sequence::oid, ARRAY[]::oid[], e.of_tickets, name, NULL::oid[])
+        FROM shardid.entries() e;
     IF EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqmin = -1000) THEN
         PERFORM shardid.drop_sequence(known.sequence::regclass);
     END IF;

@@ -4,6 +4,7 @@
 //! comments, the volatility and the parallel marks.
 
 use core::ffi::CStr;
+use std::ffi::CString;
 
 use pgrx::datum::{Interval, TimestampWithTimeZone};
 use pgrx::prelude::*;
@@ -12,7 +13,7 @@ use shardid_ids::{
     encode_text,
 };
 
-use crate::page::{backend, catalog, held, sequence};
+use crate::page::{backend, calls, catalog, held, sequence};
 use crate::report::{self, Report};
 use crate::{generator, horizon, settings};
 
@@ -277,6 +278,14 @@ fn hold_sequence(sequence: pg_sys::Oid) {
         report::not_owned(&backend::relation_name(sequence)).throw();
     }
     backend::lock_alone(sequence);
+}
+
+/// Whether a stored expression calls one of some functions with that as the first argument; see
+/// [`calls::calls_with`]. As bytes, since that is what a `pg_node_tree` and a text are.
+#[pg_extern]
+fn calls_with(expression: &[u8], functions: Vec<pg_sys::Oid>, argument: &[u8]) -> Option<i32> {
+    let tree = CString::new(expression).ok()?;
+    calls::calls_with(&tree, &functions, argument)
 }
 
 /// Refuses to go on inside `BEGIN`, for what commits by itself.

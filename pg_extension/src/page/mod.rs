@@ -3,13 +3,14 @@
 //! What leaves this module is safe to call from a backend's only thread:
 //! [`sequence`] takes ids from the page, [`numbers`] takes numbers, [`highest`] keeps a
 //! number that only rises, [`held`] is what all know of it, [`catalog`] reads the extension's tables,
-//! [`backend`] knows what PostgreSQL knows about this session, [`entry`] holds
+//! [`backend`] knows what PostgreSQL knows about this session, [`calls`] reads stored expressions, [`entry`] holds
 //! the functions that PostgreSQL calls without pgrx in between and [`triggers`] those that are
 //! triggers, [`discard`] listens for `DISCARD`, [`ffi`] has the
 //! few of PostgreSQL's functions that are called without pgrx's guard.
 #![allow(unsafe_code)]
 
 pub(crate) mod backend;
+pub(crate) mod calls;
 pub(crate) mod catalog;
 mod discard;
 pub(crate) mod entry;

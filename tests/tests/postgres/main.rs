@@ -38,4 +38,5 @@ mod tickets;
 mod transactions;
 mod unique;
 mod upgrade;
+mod users;
 mod versions;
