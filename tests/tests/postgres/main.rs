@@ -18,6 +18,7 @@ mod harness;
 mod kept;
 mod lists;
 mod new_files;
+mod odd_settings;
 mod old_sessions;
 mod parallel;
 mod partitions;
