@@ -288,6 +288,15 @@ fn calls_with(expression: &[u8], functions: Vec<pg_sys::Oid>, argument: &[u8]) -
     calls::calls_with(&tree, &functions, argument)
 }
 
+/// Locks a number of those in a table, for a caller who may write to it.
+#[pg_extern]
+fn lock_number(listed: pg_sys::Oid, number: i32, alone: bool) {
+    if !backend::may_write(listed) {
+        report::may_not_write(&backend::relation_name(listed)).throw();
+    }
+    backend::lock_number(listed, number.cast_unsigned(), alone);
+}
+
 /// Refuses to go on inside `BEGIN`, for what commits by itself.
 #[pg_extern]
 fn refuse_transaction_block() {

@@ -244,6 +244,14 @@ pub(crate) fn lock_alone(sequence: pg_sys::Oid) {
     unsafe { pg_sys::LockRelationOid(sequence, pg_sys::ShareRowExclusiveLock as _) }
 }
 
+/// Locks a number of those that a table lists, until the transaction ends: alone, or beside others
+/// who do not want it alone. No statement of a user takes such a lock, as `pg_advisory_lock` takes any.
+pub(crate) fn lock_number(table: pg_sys::Oid, number: u32, alone: bool) {
+    let mode = if alone { pg_sys::ExclusiveLock } else { pg_sys::RowShareLock };
+    // SAFETY: a lock on what is no object is a lock as any other.
+    unsafe { pg_sys::LockDatabaseObject(table, pg_sys::Oid::from(number), 0, mode as _) }
+}
+
 /// `schema.name` of a relation, quoted, for messages; its number where it is gone.
 pub(crate) fn relation_name(relation: pg_sys::Oid) -> String {
     // SAFETY: each lookup returns a copy or null.
@@ -255,6 +263,15 @@ pub(crate) fn relation_name(relation: pg_sys::Oid) -> String {
         let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation));
         let quoted = pg_sys::quote_qualified_identifier(schema, name);
         CStr::from_ptr(quoted).to_string_lossy().into_owned()
+    }
+}
+
+/// Whether a relation is one of the extension's, by where it is: nobody else makes any there.
+pub(crate) fn is_ours(relation: pg_sys::Oid) -> bool {
+    // SAFETY: lookups; what is missing is in no schema.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"shardid".as_ptr(), true);
+        schema != pg_sys::Oid::INVALID && pg_sys::get_rel_namespace(relation) == schema
     }
 }
 

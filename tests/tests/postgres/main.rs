@@ -17,6 +17,7 @@ mod fence;
 mod harness;
 mod kept;
 mod lists;
+mod locks;
 mod new_files;
 mod odd_settings;
 mod old_sessions;
