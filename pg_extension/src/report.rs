@@ -6,6 +6,7 @@ use shardid_ids::{ConcealError, DEFAULT_LAYOUT, IdError, LayoutError, TextError}
 
 use crate::page;
 use crate::page::held::Unusable;
+use crate::page::text::for_any;
 
 /// What a user is told.
 pub(crate) struct Report {
@@ -32,12 +33,12 @@ impl Report {
     /// Raises the error from a function that pgrx wraps; `SI...` states need [`page::raise`].
     pub(crate) fn throw(self) -> ! {
         let code = PgSqlErrorCode::from(page::sqlstate_number(self.sqlstate));
-        let mut error = ErrorReport::new(code, self.message, "shardid");
+        let mut error = ErrorReport::new(code, for_any(self.message), "shardid");
         if let Some(detail) = self.detail {
-            error = error.set_detail(detail);
+            error = error.set_detail(for_any(detail));
         }
         if let Some(hint) = self.hint {
-            error = error.set_hint(hint);
+            error = error.set_hint(for_any(hint));
         }
         error.report(PgLogLevel::ERROR);
         unreachable!("an error report does not return")
@@ -150,11 +151,6 @@ pub(crate) fn not_its_generator(
         .hint(format!(
             "{again} or, if it was altered: ALTER SEQUENCE {sequence} INCREMENT {increment} MINVALUE {min};"
         ))
-}
-
-pub(crate) fn no_sequence_name(name: &core::ffi::CStr) -> Report {
-    Report::new(b"42602", format!("\"{}\" is not the name of a sequence", name.to_string_lossy()))
-        .hint("Give a name, or schema.name.")
 }
 
 pub(crate) fn no_privilege(sequence: &str) -> Report {

@@ -3,10 +3,10 @@
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::{CStr, c_long};
 
-use pgrx::{IntoDatum, pg_sys};
+use pgrx::pg_sys;
 use shardid_ids::ClockBase;
 
-use super::ffi;
+use super::{ffi, text};
 use crate::report::{self, Report};
 use crate::{generator, tickets};
 
@@ -186,7 +186,7 @@ pub(crate) fn in_database(name: &str) -> bool {
         }
         CStr::from_ptr(current)
     };
-    current.to_bytes() == name.as_bytes()
+    text::from_server(current.to_bytes()) == name
 }
 
 /// Makes the settings under `prefix` ours: a misspelt one is an error, not a surprise.
@@ -262,7 +262,7 @@ pub(crate) fn relation_name(relation: pg_sys::Oid) -> String {
         }
         let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation));
         let quoted = pg_sys::quote_qualified_identifier(schema, name);
-        CStr::from_ptr(quoted).to_string_lossy().into_owned()
+        text::from_server(CStr::from_ptr(quoted).to_bytes()).into_owned()
     }
 }
 
@@ -279,7 +279,7 @@ pub(crate) fn is_ours(relation: pg_sys::Oid) -> bool {
 pub(crate) fn relation(name: &str) -> pg_sys::Oid {
     // SAFETY: the function takes a text, and gives a regclass or null.
     let found = unsafe {
-        pgrx::direct_function_call::<pg_sys::Oid>(pg_sys::to_regclass, &[name.into_datum()])
+        pgrx::direct_function_call::<pg_sys::Oid>(pg_sys::to_regclass, &[Some(text::datum(name))])
     };
     found.unwrap_or(pg_sys::Oid::INVALID)
 }
@@ -305,9 +305,9 @@ pub(crate) fn call_with_text(signature: &str, argument: &str) -> i64 {
     // SAFETY: the signature says what the function takes, and it never gives null.
     unsafe {
         let function: Option<pg_sys::Oid> =
-            pgrx::direct_function_call(pg_sys::to_regprocedure, &[signature.into_datum()]);
+            pgrx::direct_function_call(pg_sys::to_regprocedure, &[Some(text::datum(signature))]);
         let function = function.unwrap_or(pg_sys::Oid::INVALID);
-        let argument = argument.into_datum().expect("a text is never null");
+        let argument = text::datum(argument);
         pg_sys::OidFunctionCall1Coll(function, pg_sys::DEFAULT_COLLATION_OID, argument).value()
             as i64
     }

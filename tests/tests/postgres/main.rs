@@ -12,6 +12,7 @@ mod decode;
 mod docs;
 mod dropped;
 mod dump;
+mod encodings;
 mod errors;
 mod fence;
 mod harness;
