@@ -42,7 +42,7 @@ CREATE TABLE shardid.layout (
     CHECK (shardid.layout_ticks(epoch, tick, shards, slots, ticks) = ticks)
 );
 COMMENT ON TABLE shardid.layout IS
-    'how an id is put together: (time × shards + shard) × slots + slot; add one with create_layout()';
+    'how an id is put together: (time * shards + shard) * slots + slot; add one with create_layout()';
 COMMENT ON COLUMN shardid.layout.epoch IS 'the instant of tick 0';
 COMMENT ON COLUMN shardid.layout.tick IS 'unit of time';
 COMMENT ON COLUMN shardid.layout.ticks IS 'how many ticks there are; after them the layout has ended';
@@ -130,7 +130,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 BEGIN
     IF TG_OP = 'TRUNCATE' THEN
         RAISE EXCEPTION 'layouts are built in or may be in use, and cannot be truncated'
-            USING ERRCODE = '55006', HINT = 'DELETE FROM shardid.layout WHERE name = …; where it is unused.';
+            USING ERRCODE = '55006', HINT = 'DELETE FROM shardid.layout WHERE name = ...; where it is unused.';
     END IF;
     IF TG_OP = 'UPDATE' AND NEW IS NOT DISTINCT FROM OLD THEN
         RETURN NEW;
@@ -489,6 +489,12 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hold_sequence_
 COMMENT ON FUNCTION shardid.hold_sequence(oid) IS
     'waits until no transaction uses a sequence of the caller''s, and keeps others from it until this one ends';
 
+-- Not an advisory lock: whoever can connect could take that, and keep others waiting.
+CREATE FUNCTION shardid.lock_number(listed regclass, number integer, alone boolean) RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'lock_number_wrapper';
+COMMENT ON FUNCTION shardid.lock_number(regclass, integer, boolean) IS
+    'locks a number of those in a table until the transaction ends, alone or with others, for a caller who may write to that table';
+
 CREATE FUNCTION shardid.check_name(sequence regclass, path text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -609,7 +615,7 @@ BEGIN
         SELECT * INTO present FROM pg_sequence s WHERE s.seqrelid = generator;
         IF present.seqincrement IS DISTINCT FROM rule.shards * rule.slots OR present.seqmin <> shard * rule.slots THEN
             RAISE EXCEPTION 'relation % exists already and is not an id sequence of shard % with layout "%"', path, shard, layout
-                USING ERRCODE = '42P07', HINT = 'Choose another schema or name, or rename what is there: ALTER … RENAME TO …;';
+                USING ERRCODE = '42P07', HINT = 'Choose another schema or name, or rename what is there: ALTER ... RENAME TO ...;';
         END IF;
         -- Its generator from before, left by an extension that was dropped, or restored: it
         -- knows where it stands, and next_id() goes on above that. Unless it came from a
@@ -623,7 +629,7 @@ BEGIN
                 RAISE EXCEPTION 'sequence % stands too far ahead of the clock to be taken up', path
                     USING ERRCODE = '55000',
                         DETAIL = format('Its last value is %s; an id of then, shardid.max_jump ahead of now, is %s.', last, furthest),
-                        HINT = 'Rename it: ALTER SEQUENCE … RENAME TO …; or, where these are ids that were given out, SET shardid.max_jump.';
+                        HINT = 'Rename it: ALTER SEQUENCE ... RENAME TO ...; or, where these are ids that were given out, SET shardid.max_jump.';
             END IF;
         END IF;
         IF NOT called THEN
@@ -649,7 +655,7 @@ COMMENT ON FUNCTION shardid.create_generator(name, name, integer, text, bigint, 
     'makes the sequence behind a shard or an id sequence; its increment is one whole tick; replaces: its shard had another one before';
 
 CREATE FUNCTION shardid.next_id_functions(shard integer, sequence regclass) RETURNS SETOF regprocedure
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
     -- OFFSET 0 keeps this order, by the index of what depends on an object: next_id is the
     -- name of as many functions as there are shards, and the planner may not know.
     SELECT p.oid::regprocedure
@@ -657,34 +663,142 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
         WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = sequence AND d.classid = 'pg_proc'::regclass OFFSET 0) AS d
     CROSS JOIN LATERAL (SELECT * FROM pg_proc p WHERE p.oid = d.objid OFFSET 0) AS p
     WHERE p.proname = 'next_id' AND p.pronargs = 0
-        AND pg_get_function_sqlbody(p.oid) ~ format('^RETURN shardid\.next_id\(%s, ', shard)
+        AND pg_get_function_sqlbody(p.oid) ~ format('^RETURN shardid[.]next_id[(]%s, ', shard)
         AND pg_has_role(p.proowner, 'USAGE')
     UNION ALL
     -- As version 0.1.0 has made them; also where a dump has brought it.
     SELECT p.oid::regprocedure
     FROM (SELECT d.objid FROM pg_depend d
-        WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid IN (SELECT unnest(ARRAY[e.next_id, e.next_id_before]::oid[]) FROM shardid.entries() e)
+        WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid IN (SELECT unnest(e.of_shards) FROM shardid.entries() e)
             AND d.classid = 'pg_proc'::regclass OFFSET 0) AS d
     CROSS JOIN LATERAL (SELECT * FROM pg_proc p WHERE p.oid = d.objid OFFSET 0) AS p
     WHERE p.proname = 'next_id' AND p.pronargs = 0
         AND CASE WHEN obj_description(p.oid, 'pg_proc') = format('a new id on shard %s', shard)
-            THEN pg_get_function_sqlbody(p.oid) ~ format('^RETURN ("([^"]|"")*"|\w+)\.next_id\((%s|\(%s\)::bigint)\)$', shard, shard) END
+            THEN pg_get_function_sqlbody(p.oid) ~ format('^RETURN ("([^"]|"")*"|[[:alnum:]_$]+)[.]next_id[(](%s|[(]%s[)]::bigint)[)]$', shard, shard) END
         AND coalesce((SELECT c.relowner = p.proowner FROM pg_class c WHERE c.oid = sequence), pg_has_role(p.proowner, 'USAGE'))
 $$;
 COMMENT ON FUNCTION shardid.next_id_functions(integer, regclass) IS
     'the functions next_id() that create_shard() has made for a shard with that sequence';
 
-CREATE FUNCTION shardid.defaults_on(class regclass, object oid, pattern text) RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT string_agg(DISTINCT format('%s.%I', d.adrelid::regclass, a.attname), ', ')
-    FROM pg_depend p
-    JOIN pg_attrdef d ON d.oid = p.objid
-    JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-    WHERE p.refclassid = class AND p.refobjid = object AND p.classid = 'pg_attrdef'::regclass
-        AND (pattern IS NULL OR pg_get_expr(d.adbin, d.adrelid) ~ pattern)
+CREATE FUNCTION shardid.calls_with(expression pg_node_tree, functions oid[], argument text) RETURNS integer
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'calls_with_wrapper';
+COMMENT ON FUNCTION shardid.calls_with(pg_node_tree, oid[], text) IS
+    'whether a stored expression calls one of those functions with that first: 2 it does, 1 that is known only when it runs, 0 with others; null: it calls none';
+
+CREATE FUNCTION shardid.may_call(expression pg_node_tree, functions oid[], argument text) RETURNS integer
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN shardid.calls_with(expression, functions, argument);
+EXCEPTION
+    -- An argument that cannot be computed, such as 1/0, is not known.
+    WHEN OTHERS THEN
+        RETURN 1;
+END
 $$;
-COMMENT ON FUNCTION shardid.defaults_on(regclass, oid, text) IS
-    'the columns whose defaults use an object, and look like that';
+COMMENT ON FUNCTION shardid.may_call(pg_node_tree, oid[], text) IS
+    'calls_with(), but 1 where that fails';
+
+CREATE FUNCTION shardid.users_of(
+    sequence oid, made oid[], functions oid[], argument text, anyway oid[]
+) RETURNS TABLE (name text, is_column boolean, is_called boolean, certainty integer)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    -- Every catalog that keeps expressions, whatever the server's version has.
+    trees text := (SELECT string_agg(format(
+            'SELECT %1$s::oid AS class, d.objid AS object, e.tree FROM (SELECT DISTINCT d.objid FROM pg_depend d '
+            || 'WHERE d.refclassid = %2$s AND d.refobjid = ANY ($1) AND d.classid = %1$s OFFSET 0) AS d '
+            || 'CROSS JOIN LATERAL (SELECT t.%3$I AS tree FROM %4$s t WHERE t.oid = d.objid OFFSET 0) AS e',
+            k.attrelid, 'pg_proc'::regclass::oid, k.attname, k.attrelid::regclass), ' UNION ALL ')
+        FROM pg_attribute k JOIN pg_class c ON c.oid = k.attrelid
+        WHERE k.atttypid = 'pg_node_tree'::regtype AND c.relkind = 'r' AND c.relnamespace = 'pg_catalog'::regnamespace
+            AND EXISTS (SELECT FROM pg_attribute o WHERE o.attrelid = k.attrelid AND o.attname = 'oid'));
+    classes oid[];
+    objects oid[];
+    calls integer[];
+BEGIN
+    EXECUTE format('SELECT array_agg(t.class), array_agg(t.object), array_agg(shardid.may_call(t.tree, $1, $2)) '
+        || 'FROM (%s) AS t WHERE t.tree IS NOT NULL', trees) INTO classes, objects, calls USING functions, argument;
+    RETURN QUERY
+    WITH RECURSIVE
+    -- What does not call it, and depends on it all the same, may do so by an operator.
+    direct AS (
+        SELECT d.classid AS class, d.objid AS object, coalesce(max(c.calls), 1) AS calls
+        FROM pg_depend d
+        LEFT JOIN unnest(classes, objects, calls) AS c(class, object, calls) ON c.class = d.classid AND c.object = d.objid
+        WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = ANY (functions) AND d.deptype = 'n'
+        GROUP BY d.classid, d.objid
+    ),
+    -- 4: it itself; 3: what the server would not let it go without; 2: what would fail; 1: what might.
+    used (class, object, level) AS (
+        (SELECT 'pg_class'::regclass::oid, sequence, 4
+        UNION ALL SELECT 'pg_proc'::regclass::oid, m, 4 FROM unnest(made) AS m
+        UNION ALL SELECT 'pg_proc'::regclass::oid, m, 2 FROM unnest(anyway) AS m
+        UNION ALL SELECT d.class, d.object, d.calls FROM direct d WHERE d.calls > 0)
+        UNION
+        SELECT n.class, n.object, n.level
+        FROM used u CROSS JOIN LATERAL (
+            -- Whoever calls, reads or computes by it; a table does not fail as a whole.
+            SELECT d.classid AS class, d.objid AS object, CASE WHEN u.level > 2 THEN u.level - 1 ELSE u.level END AS level
+            FROM pg_depend d
+            WHERE d.refclassid = u.class AND d.refobjid = u.object AND d.deptype = 'n'
+                AND (u.class IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+                    OR u.class = 'pg_class'::regclass AND EXISTS (SELECT FROM pg_class c WHERE c.oid = u.object AND c.relkind IN ('S', 'v', 'm')))
+            UNION ALL
+            SELECT 'pg_class'::regclass, r.ev_class, u.level FROM pg_rewrite r
+            WHERE u.class = 'pg_rewrite'::regclass AND r.oid = u.object AND r.ev_type = '1'
+        ) AS n
+    )
+    SELECT coalesce((SELECT format('%s.%I', d.adrelid::regclass, a.attname) FROM pg_attrdef d
+                JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+                WHERE u.class = 'pg_attrdef'::regclass AND d.oid = u.object),
+            pg_describe_object(u.class, u.object, 0)),
+        u.class = 'pg_attrdef'::regclass,
+        u.class IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+            OR EXISTS (SELECT FROM pg_class c WHERE u.class = 'pg_class'::regclass AND c.oid = u.object AND c.relkind IN ('S', 'v', 'm')),
+        max(u.level)
+    FROM used u
+    -- Nor do ours count, nor what stands for a view.
+    WHERE NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = u.class AND d.objid = u.object AND d.deptype = 'e')
+        AND NOT EXISTS (SELECT FROM pg_rewrite r WHERE u.class = 'pg_rewrite'::regclass AND r.oid = u.object AND r.ev_type = '1')
+    GROUP BY u.class, u.object
+    HAVING max(u.level) < 4;
+END
+$$;
+COMMENT ON FUNCTION shardid.users_of(oid, oid[], oid[], text, oid[]) IS
+    'what the server knows to use a sequence, functions made for it, those functions with that argument, or the ones in anyway';
+
+CREATE FUNCTION shardid.check_unused(
+    what text, sequence oid, made oid[], functions oid[], argument text, anyway oid[]
+) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    columns text;
+    others text;
+    perhaps text;
+BEGIN
+    SELECT string_agg(u.name, ', ' ORDER BY u.name) FILTER (WHERE u.is_column AND u.certainty > 1),
+        string_agg(u.name, ', ' ORDER BY u.name) FILTER (WHERE NOT u.is_column AND u.certainty > CASE WHEN u.is_called THEN 2 ELSE 1 END),
+        string_agg(u.name, ', ' ORDER BY u.name) FILTER (WHERE u.certainty = CASE WHEN u.is_called THEN 2 ELSE 1 END)
+        INTO columns, others, perhaps
+        FROM shardid.users_of(sequence, made, functions, argument, anyway) u;
+    IF others IS NOT NULL THEN
+        RAISE EXCEPTION '% cannot be dropped because other objects use it', what
+            USING ERRCODE = '2BP01', DETAIL = concat_ws(' ', 'Columns: ' || columns || '.', 'Others: ' || others || '.'),
+                HINT = 'Have them use another one first, by ALTER or CREATE OR REPLACE.';
+    END IF;
+    IF columns IS NOT NULL THEN
+        RAISE EXCEPTION '% cannot be dropped because defaults use it', what
+            USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', columns),
+                HINT = 'ALTER TABLE ... ALTER COLUMN ... DROP DEFAULT; first.';
+    END IF;
+    IF perhaps IS NOT NULL THEN
+        RAISE WARNING '% may still be used, by what computes its argument, and by functions and views', what
+            USING DETAIL = format('They are: %s.', perhaps), HINT = 'They fail where they name it from now on; in a transaction, ROLLBACK keeps it.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.check_unused(text, oid, oid[], oid[], text, oid[]) IS
+    'refuses to drop what columns, domains or other objects use, and warns of those that may; see users_of()';
 
 CREATE FUNCTION shardid.check_next_id(shard integer, schema name, sequence regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -697,7 +811,8 @@ BEGIN
     THEN
         RAISE EXCEPTION 'schema "%" has a function next_id() of its own', schema
             USING ERRCODE = '42723',
-                HINT = format('SELECT create_shard(%s, ''another schema''); or rename it: ALTER FUNCTION %I.next_id() RENAME TO next_id_before;', shard, schema);
+                DETAIL = 'Whatever calls that one would call another, or none.',
+                HINT = format('Choose another schema: SELECT create_shard(%s, ''another schema''); or leave it out: SELECT create_shard(%s);', shard, shard);
     END IF;
 END
 $$;
@@ -718,7 +833,7 @@ DECLARE
 BEGIN
     PERFORM shardid.check_schema(path);
     -- Two sessions that make one shard: the second waits here, and then sees the first one's.
-    PERFORM pg_advisory_xact_lock(hashtext('shardid.create_shard'), shard);
+    PERFORM shardid.lock_number('shardid.shard'::regclass, shard, true);
     SELECT * INTO known FROM shardid.shard s WHERE s.shard = create_shard.shard FOR UPDATE;
     -- Its sequence went with its schema, or was left out of a dump: where it stood is not known.
     lost := known.state = 'open' AND NOT shardid.is_generator(known.sequence::regclass, known.shard, known.layout);
@@ -791,7 +906,7 @@ COMMENT ON FUNCTION @extschema@.create_shard(integer, name, text, boolean, bigin
 CREATE FUNCTION shardid.refuse_transaction_block() RETURNS void
 LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'refuse_transaction_block_wrapper';
 COMMENT ON FUNCTION shardid.refuse_transaction_block() IS
-    'refuses to go on inside BEGIN … COMMIT, for what commits by itself';
+    'refuses to go on inside BEGIN and COMMIT, for what commits by itself';
 
 -- Each shard locks some objects, and one transaction may lock some thousands. What commits
 -- can have no search_path of its own, so every name is written out here.
@@ -821,8 +936,6 @@ DECLARE
     made regprocedure[];
     last bigint;
     used text;
-    -- next_id(5) is shown as next_id((5)::bigint), and next_id('5') with quotes.
-    named text := format('\mnext_id\([('']?%s[)'']?(::bigint)?\)', shard);
 BEGIN
     SELECT * INTO known FROM shardid.shard s
         WHERE s.shard = drop_shard.shard AND s.state <> 'dropped' FOR UPDATE;
@@ -834,25 +947,22 @@ BEGIN
         RAISE EXCEPTION 'shard % belongs to cluster "%"', shard, known.cluster
             USING ERRCODE = '55006', HINT = 'The cluster''s shards are fixed; shardid move takes one elsewhere.';
     END IF;
-    made := ARRAY(SELECT f FROM shardid.next_id_functions(shard, known.sequence::regclass) f);
-    used := shardid.defaults_on('pg_class'::regclass, known.sequence::oid, NULL::text);
-    FOR i IN 1 .. cardinality(made) LOOP
-        used := nullif(concat_ws(', ', used, shardid.defaults_on('pg_proc'::regclass, made[i]::oid, NULL::text)), '');
-    END LOOP;
-    SELECT nullif(concat_ws(', ', used, shardid.defaults_on('pg_proc'::regclass, e.next_id::oid, named),
-            shardid.defaults_on('pg_proc'::regclass, e.next_id_before::oid, named)), '')
-        INTO used FROM shardid.entries() e;
-    IF used IS NOT NULL THEN
-        RAISE EXCEPTION 'shard % cannot be dropped because defaults use it', shard
-            USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', used),
-                HINT = 'ALTER TABLE … ALTER COLUMN … DROP DEFAULT; first.';
+    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = known.sequence AND NOT pg_has_role(c.relowner, 'USAGE')) THEN
+        RAISE EXCEPTION 'must be owner of sequence %', known.sequence
+            USING ERRCODE = '42501', DETAIL = format('It is the generator of shard %s.', shard), HINT = 'SET ROLE to its owner first.';
     END IF;
+    made := ARRAY(SELECT f FROM shardid.next_id_functions(shard, known.sequence::regclass) f);
+    PERFORM shardid.check_unused(format('shard %s', shard), known.sequence::oid, made::oid[], e.of_shards, shard::text,
+            -- What takes an id from the only shard would have none.
+            CASE WHEN NOT EXISTS (SELECT FROM shardid.shard s
+                WHERE s.shard <> drop_shard.shard AND s.sequence IS NOT NULL AND s.state <> 'dropped') THEN e.of_any END)
+        FROM shardid.entries() e;
     SELECT string_agg(DISTINCT s.sequence::text, ', ') INTO used
         FROM shardid.id_sequence s JOIN pg_class c ON c.oid = s.sequence
         WHERE s.shard = drop_shard.shard;
     IF used IS NOT NULL THEN
         RAISE EXCEPTION 'shard % cannot be dropped because id sequences belong to it', shard
-            USING ERRCODE = '2BP01', DETAIL = format('Sequences: %s.', used), HINT = 'DROP SEQUENCE …; first.';
+            USING ERRCODE = '2BP01', DETAIL = format('Sequences: %s.', used), HINT = 'DROP SEQUENCE ...; first.';
     END IF;
     -- The row remembers how far ids went. Where the row goes too, by DROP EXTENSION, the
     -- clock must do: a shard made then begins at what it reads. Most of it without a lock.
@@ -901,6 +1011,11 @@ BEGIN
         -- Said below.
     END;
     IF cardinality(parts) = 1 THEN
+        IF home IS NULL THEN
+            RAISE EXCEPTION 'no schema has been selected to create sequence "%" in', parts[1]
+                USING ERRCODE = '3F000', DETAIL = 'The schemas in search_path do not exist, or there are none.',
+                    HINT = format('Name the schema: SELECT create_id_sequence(%L, %s);', 'public.' || quote_ident(parts[1]), coalesce(shard::text, 'shard'));
+        END IF;
         parts := ARRAY[home::text, parts[1]];
     END IF;
     IF cardinality(parts) IS DISTINCT FROM 2 OR parts[1] IS NULL OR '' = ANY (parts) THEN
@@ -912,6 +1027,10 @@ BEGIN
             USING ERRCODE = '42622', DETAIL = 'Names have at most 63 bytes.', HINT = 'Take a shorter one.';
     END IF;
     PERFORM shardid.check_schema(parts[1]::name);
+    IF to_regnamespace(quote_ident(parts[1])) IS NULL THEN
+        RAISE EXCEPTION 'schema "%" does not exist', parts[1]
+            USING ERRCODE = '3F000', DETAIL = format('Sequence "%s" was to be made in it.', parts[2]), HINT = format('CREATE SCHEMA %I;', parts[1]);
+    END IF;
     SELECT * INTO known FROM shardid.id_sequence s WHERE s.sequence = to_regclass(format('%I.%I', parts[1], parts[2]));
     IF FOUND AND if_not_exists AND (known.shard, known.layout) = (shard, layout) THEN
         RETURN known.sequence;
@@ -1020,7 +1139,7 @@ BEGIN
         WHERE c.oid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND a.atttypid = 'bigint'::regtype;
     IF NOT FOUND THEN
         RAISE EXCEPTION '% is not partitioned by range of one bigint column', parent
-            USING ERRCODE = '42809', HINT = 'CREATE TABLE … (id bigint …) PARTITION BY RANGE (id);';
+            USING ERRCODE = '42809', HINT = 'CREATE TABLE ... (id bigint ...) PARTITION BY RANGE (id);';
     END IF;
     IF NOT isfinite("from") OR NOT isfinite(until) THEN
         RAISE EXCEPTION 'partitions from % to % would never end', "from", until USING ERRCODE = '22008',
@@ -1047,7 +1166,7 @@ BEGIN
         part := concat(base, '_p', to_char(CASE WHEN days THEN lower::timestamp ELSE lower AT TIME ZONE 'UTC' END, pattern));
         IF octet_length(part) > 63 THEN
             RAISE EXCEPTION 'a partition''s name would be too long: %', part
-                USING ERRCODE = '42622', DETAIL = 'Names have at most 63 bytes.', HINT = format('ALTER TABLE %s RENAME TO …;', parent);
+                USING ERRCODE = '42622', DETAIL = 'Names have at most 63 bytes.', HINT = format('ALTER TABLE %s RENAME TO ...;', parent);
         END IF;
         part := format('%I.%I', schema, part);
         IF to_regclass(part) IS NULL THEN
@@ -1166,7 +1285,7 @@ CREATE TABLE shardid.ticket (
 );
 COMMENT ON TABLE shardid.ticket IS 'tickets of this server; made by create_ticket(), read through shardid.tickets';
 COMMENT ON COLUMN shardid.ticket.sequence IS 'where the numbers come from; null where it was dropped';
-COMMENT ON COLUMN shardid.ticket.server IS 'which of the servers that share the ticket this is: its numbers are server, server + servers, …';
+COMMENT ON COLUMN shardid.ticket.server IS 'which of the servers that share the ticket this is: its numbers are server, server + servers, ...';
 COMMENT ON COLUMN shardid.ticket.servers IS 'how many servers share the ticket';
 COMMENT ON COLUMN shardid.ticket.floor IS 'every number of the present server and servers is above it';
 COMMENT ON COLUMN shardid.ticket.ceiling IS 'no number at or above it may be handed out, while the servers of the ticket change';
@@ -1227,12 +1346,15 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'next_ticket_ga
 COMMENT ON FUNCTION @extschema@.next_ticket_gapless(text) IS
     'the next number of a ticket without gaps: waits for other transactions that took one, and is undone by a rollback';
 
-CREATE FUNCTION shardid.entries(OUT next_id regprocedure, OUT next_id_before regprocedure, OUT next_ticket regprocedure, OUT next_ticket_gapless regprocedure)
+CREATE FUNCTION shardid.entries(OUT of_shards oid[], OUT of_tickets oid[], OUT of_any oid[])
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN ('@extschema@.next_id(bigint)'::regprocedure, 'shardid.next_id(integer)'::regprocedure, '@extschema@.next_ticket(text)'::regprocedure,
-    '@extschema@.next_ticket_gapless(text)'::regprocedure);
+RETURN (ARRAY['@extschema@.next_id(bigint)'::regprocedure::oid, 'shardid.next_id(integer)'::regprocedure::oid,
+        '@extschema@.next_ids(bigint, integer)'::regprocedure::oid, 'shardid.next_ids(integer, integer)'::regprocedure::oid],
+    ARRAY['@extschema@.next_ticket(text)'::regprocedure::oid, '@extschema@.next_tickets(text, integer)'::regprocedure::oid,
+        '@extschema@.next_ticket_gapless(text)'::regprocedure::oid],
+    ARRAY['@extschema@.next_id()'::regprocedure::oid]);
 COMMENT ON FUNCTION shardid.entries() IS
-    'the functions of which defaults may name a shard or a ticket, whatever their schema is called now';
+    'the functions that name a shard or a ticket first, and those that take any shard, whatever their schema is called now';
 
 CREATE FUNCTION shardid.ticket_at_or_below(server integer, servers integer, number bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -1278,7 +1400,7 @@ BEGIN
         RAISE EXCEPTION 'the sequence of ticket "%" was dropped', known.name
             USING ERRCODE = '55000', DETAIL = CASE WHEN known.last_gapless IS NULL THEN 'How far its numbers went is not known any more.'
                     ELSE format('Its last number was %s.', greatest(known.last_gapless, known.floor)) END,
-                HINT = format('SELECT drop_ticket(%L); then, with a number above all of them: SELECT shardid.create_ticket_above(%L, %s, %s, …);',
+                HINT = format('SELECT drop_ticket(%L); then, with a number above all of them: SELECT shardid.create_ticket_above(%L, %s, %s, ...);',
                     known.name, known.name, known.server, known.servers);
     END IF;
     -- This waits for the transactions that have taken numbers and keeps others out, as every
@@ -1333,7 +1455,7 @@ DECLARE
 BEGIN
     PERFORM shardid.check_ticket(name, server, servers, floor);
     -- One at a time: two sessions that make one ticket, or the first two tickets.
-    PERFORM pg_advisory_xact_lock(hashtext('shardid.create_ticket'), 0);
+    PERFORM shardid.lock_number('shardid.ticket'::regclass, 0, true);
     SELECT * INTO made FROM shardid.ticket t WHERE t.name = make_ticket.name;
     IF FOUND AND if_not_exists AND (made.server, made.servers) = (server, servers) AND made.sequence IS NOT NULL THEN
         RETURN made.sequence;
@@ -1365,7 +1487,7 @@ BEGIN
             AND s.seqincrement = servers AND mod(s.seqstart - server, servers) = 0)
         THEN
             RAISE EXCEPTION 'relation % exists already and is not a ticket of server % of %', path, server, servers
-                USING ERRCODE = '42P07', HINT = format('Rename it, or drop it if its numbers may come again: DROP SEQUENCE %s;', path);
+                USING ERRCODE = '42P07', HINT = format('Rename what is there: ALTER SEQUENCE %s RENAME TO ...;', path);
         END IF;
         SELECT greatest(CASE WHEN s.is_called THEN s.last_value ELSE s.last_value - 1 END, floor) INTO last
             FROM shardid.read_sequence(numbers::oid) s;
@@ -1413,24 +1535,15 @@ CREATE FUNCTION @extschema@.create_ticket(
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 RETURN shardid.make_ticket(name, server, servers, 0::bigint, if_not_exists);
 COMMENT ON FUNCTION @extschema@.create_ticket(text, integer, integer, boolean) IS
-    'make a ticket: numbers server, server + servers, …, so that several servers share them out; returns its sequence';
+    'make a ticket: numbers server, server + servers, ..., so that several servers share them out; returns its sequence';
 
 CREATE FUNCTION shardid.drop_ticket(name text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known shardid.ticket := shardid.known_ticket(name);
-    used text;
 BEGIN
-    -- ***= takes the rest to the letter.
-    SELECT nullif(concat_ws(', ', shardid.defaults_on('pg_class'::regclass, known.sequence::oid, NULL::text),
-            shardid.defaults_on('pg_proc'::regclass, e.next_ticket::oid, format('***=(%L::text)', name)),
-            shardid.defaults_on('pg_proc'::regclass, e.next_ticket_gapless::oid, format('***=(%L::text)', name))), '')
-        INTO used FROM shardid.entries() e;
-    IF used IS NOT NULL THEN
-        RAISE EXCEPTION 'ticket "%" cannot be dropped because defaults use it', name
-            USING ERRCODE = '2BP01', DETAIL = format('Columns: %s.', used),
-                HINT = 'ALTER TABLE … ALTER COLUMN … DROP DEFAULT; first.';
-    END IF;
+    PERFORM shardid.check_unused(format('ticket "%s"', name), known.sequence::oid, ARRAY[]::oid[], e.of_tickets, name, NULL::oid[])
+        FROM shardid.entries() e;
     IF EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqmin = -1000) THEN
         PERFORM shardid.drop_sequence(known.sequence::regclass);
     END IF;
@@ -1510,7 +1623,7 @@ DECLARE
     known shardid.ticket;
 BEGIN
     PERFORM shardid.check_ticket(name, server, servers, floor);
-    PERFORM pg_advisory_xact_lock(hashtext('shardid.create_ticket'), 0);
+    PERFORM shardid.lock_number('shardid.ticket'::regclass, 0, true);
     SELECT * INTO known FROM shardid.ticket t WHERE t.name = create_ticket_above.name;
     IF (known.server, known.servers, known.floor) = (server, servers, floor) THEN
         RETURN known.sequence;
@@ -1646,7 +1759,7 @@ BEGIN
     IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqincrement = 1) THEN
         RAISE EXCEPTION 'the sequence of segment tag "%" was dropped', tag
             USING ERRCODE = '55000', DETAIL = 'How far its numbers went is not known any more.',
-                HINT = format('SELECT drop_segment(%L); then, with a start above all of them: SELECT create_segment(%L, %s, …);', tag, tag, known.step);
+                HINT = format('SELECT drop_segment(%L); then, with a start above all of them: SELECT create_segment(%L, %s, ...);', tag, tag, known.step);
     END IF;
     delta := known.delta;
     first := shardid.take_numbers(known.sequence::regclass, span);
@@ -1661,7 +1774,7 @@ CREATE FUNCTION @extschema@.next_segment(tag text, step bigint DEFAULT NULL, OUT
 LANGUAGE sql VOLATILE PARALLEL RESTRICTED
 RETURN shardid.next_segment(tag, step);
 COMMENT ON FUNCTION @extschema@.next_segment(text, bigint) IS
-    'the next segment of a tag, to use up in memory: first, first + delta, … last, both inclusive; not undone by a rollback';
+    'the next segment of a tag, to use up in memory: first, first + delta, ... last, both inclusive; not undone by a rollback';
 
 CREATE FUNCTION shardid.create_segment(
     tag text, step bigint, start bigint, delta integer, remainder integer, if_not_exists boolean
@@ -1688,7 +1801,7 @@ BEGIN
                 HINT = format('The odd numbers, 1000 at a time: SELECT create_segment(%L, 2000, delta => 2, remainder => 1);', tag);
     END IF;
     -- One at a time: two sessions that make one tag, or the first two.
-    PERFORM pg_advisory_xact_lock(hashtext('shardid.create_segment'), 0);
+    PERFORM shardid.lock_number('shardid.segment'::regclass, 0, true);
     SELECT * INTO known FROM shardid.segment s WHERE s.tag = create_segment.tag;
     IF FOUND AND if_not_exists AND known.sequence IS NOT NULL
         AND (known.step, known.start, known.delta, known.remainder) = (step, start, delta, remainder)
@@ -1721,7 +1834,7 @@ BEGIN
     END IF;
     IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = numbers AND s.seqincrement = 1) THEN
         RAISE EXCEPTION 'relation % exists already and is not a sequence of segments', path
-            USING ERRCODE = '42P07', HINT = format('Rename it, or drop it if its numbers may come again: DROP SEQUENCE %s;', path);
+            USING ERRCODE = '42P07', HINT = format('Rename what is there: ALTER SEQUENCE %s RENAME TO ...;', path);
     END IF;
     INSERT INTO shardid.segment VALUES (tag, numbers, step, start, delta, remainder);
     RETURN numbers;
@@ -1772,7 +1885,7 @@ DECLARE
 BEGIN
     IF above IS NULL OR above < 0 THEN
         RAISE EXCEPTION 'no segment of tag "%" can begin above %', coalesce(tag, 'null'), coalesce(above::text, 'null')
-            USING ERRCODE = '22023', HINT = format('Give the highest number that was handed out: SELECT shardid.raise_segment(%L, …);', tag);
+            USING ERRCODE = '22023', HINT = format('Give the highest number that was handed out: SELECT shardid.raise_segment(%L, ...);', tag);
     END IF;
     SELECT * INTO known FROM shardid.segment s WHERE s.tag = raise_segment.tag FOR UPDATE;
     IF NOT FOUND THEN
@@ -1782,7 +1895,7 @@ BEGIN
     IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqincrement = 1) THEN
         RAISE EXCEPTION 'the sequence of segment tag "%" was dropped', tag
             USING ERRCODE = '55000', DETAIL = 'How far its numbers went is not known any more.',
-                HINT = format('SELECT drop_segment(%L); then, with a start above all of them: SELECT create_segment(%L, %s, …);', tag, tag, known.step);
+                HINT = format('SELECT drop_segment(%L); then, with a start above all of them: SELECT create_segment(%L, %s, ...);', tag, tag, known.step);
     END IF;
     -- As for a ticket: nobody else takes numbers until this commits, and it is on disk then.
     PERFORM shardid.alter_sequence(known.sequence::regclass, 'NO CYCLE'::text);
@@ -1898,7 +2011,7 @@ BEGIN
     PERFORM shardid.layout_of(shards - 1, layout);
     IF cardinality(placed) <> cardinality(nodes) THEN
         RAISE EXCEPTION '% shards but % nodes', cardinality(placed), cardinality(nodes)
-            USING ERRCODE = '22023';
+            USING ERRCODE = '22023', HINT = 'Give a node for each shard, as the program shardid does.';
     END IF;
     SELECT c.* INTO known FROM shardid.cluster c;
     IF known.name <> cluster OR known.node <> node OR known.layout <> layout OR known.shards <> shards THEN
@@ -2035,7 +2148,7 @@ BEGIN
         RAISE EXCEPTION 'there is no shard % to claim for term %', shard, term
             USING ERRCODE = '22023', HINT = 'Shards are 0 and above, terms 1 and above; the program shardid gives them.';
     END IF;
-    PERFORM pg_advisory_xact_lock(324843901, shard);
+    PERFORM shardid.lock_number('shardid.shard_term'::regclass, shard, true);
     INSERT INTO shardid.shard_term AS t VALUES (shard, term)
         ON CONFLICT ON CONSTRAINT shard_term_pkey DO UPDATE SET term = EXCLUDED.term
         WHERE t.term < EXCLUDED.term;
@@ -2052,7 +2165,7 @@ DECLARE
     known bigint;
 BEGIN
     -- Shared, and no row is locked: a transaction that makes a slot may not have written.
-    PERFORM pg_advisory_xact_lock_shared(324843901, shard);
+    PERFORM shardid.lock_number('shardid.shard_term'::regclass, shard, false);
     SELECT t.term INTO known FROM shardid.shard_term t WHERE t.shard = check_term.shard;
     IF known IS DISTINCT FROM term THEN
         RAISE EXCEPTION 'another program has taken over the move of shard %', shard
@@ -2150,9 +2263,9 @@ CREATE VIEW shardid.shards AS
         i.last_id, t.last_time,
         CASE
             WHEN t.last_time > pg_catalog.clock_timestamp() THEN t.last_time - pg_catalog.clock_timestamp()
-            -- Null for those who may not see the last id: 0 would say that all is well.
-            WHEN s.sequence IS NULL OR has_sequence_privilege(q.seqrelid, 'USAGE, SELECT')
-                OR pg_has_role('pg_monitor', 'USAGE') THEN interval '0'
+            -- Null for those who may not see the last id, and where that is none: 0 would say that all is well.
+            WHEN s.sequence IS NULL OR (i.last_id IS NULL OR t.last_time IS NOT NULL)
+                AND (has_sequence_privilege(q.seqrelid, 'USAGE, SELECT') OR pg_has_role('pg_monitor', 'USAGE')) THEN interval '0'
         END AS drift
     FROM shardid.shard s
     LEFT JOIN pg_catalog.pg_class c ON c.oid = s.sequence
@@ -2162,7 +2275,12 @@ CREATE VIEW shardid.shards AS
         -- Where it starts, nobody was given anything: see shardid.create_generator.
         SELECT nullif(shardid.generator_last(q.seqrelid::regclass), q.seqstart)
     ) AS i(last_id)
-    CROSS JOIN LATERAL (SELECT @extschema@.id_time(i.last_id, s.layout)) AS t(last_time)
+    LEFT JOIN shardid.layout l ON l.name = s.layout
+    -- A sequence may have been set to what is no id of its layout, and one row must not keep out all others.
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN i.last_id BETWEEN 0 AND ((l.ticks - 1)::numeric * l.shards + l.shards - 1) * l.slots + l.slots - 1
+            THEN @extschema@.id_time(i.last_id, s.layout) END
+    ) AS t(last_time)
     WHERE s.state <> 'dropped';
 COMMENT ON VIEW shardid.shards IS
     'shards: where they are, their state, the last id handed out, its time, and how far that is ahead of the clock';

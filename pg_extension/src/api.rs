@@ -4,6 +4,7 @@
 //! comments, the volatility and the parallel marks.
 
 use core::ffi::CStr;
+use std::ffi::CString;
 
 use pgrx::datum::{Interval, TimestampWithTimeZone};
 use pgrx::prelude::*;
@@ -12,7 +13,8 @@ use shardid_ids::{
     encode_text,
 };
 
-use crate::page::{backend, catalog, held, sequence};
+use crate::page::text::from_server;
+use crate::page::{backend, calls, catalog, held, sequence};
 use crate::report::{self, Report};
 use crate::{generator, horizon, settings};
 
@@ -53,43 +55,44 @@ fn last_id() -> i64 {
 
 #[pg_extern]
 fn id_time(id: i64) -> TimestampWithTimeZone {
-    id_time_in(id, DEFAULT_LAYOUT)
+    id_time_in(id, DEFAULT_LAYOUT.as_bytes())
 }
 
 #[pg_extern]
-fn id_time_in(id: i64, layout: &str) -> TimestampWithTimeZone {
-    let (layout, parts) = parts(id, layout);
+fn id_time_in(id: i64, layout: &[u8]) -> TimestampWithTimeZone {
+    let (layout, parts) = parts(id, &from_server(layout));
     to_timestamp(layout.time_us(parts.tick))
 }
 
 #[pg_extern]
 fn id_shard(id: i64) -> i32 {
-    id_shard_in(id, DEFAULT_LAYOUT)
+    id_shard_in(id, DEFAULT_LAYOUT.as_bytes())
 }
 
 #[pg_extern]
-fn id_shard_in(id: i64, layout: &str) -> i32 {
+fn id_shard_in(id: i64, layout: &[u8]) -> i32 {
     // A layout has at most 2^31 shards, so the largest number fits.
-    parts(id, layout).1.shard as i32
+    parts(id, &from_server(layout)).1.shard as i32
 }
 
 #[pg_extern]
 fn id_slot(id: i64) -> i64 {
-    id_slot_in(id, DEFAULT_LAYOUT)
+    id_slot_in(id, DEFAULT_LAYOUT.as_bytes())
 }
 
 #[pg_extern]
-fn id_slot_in(id: i64, layout: &str) -> i64 {
-    parts(id, layout).1.slot
+fn id_slot_in(id: i64, layout: &[u8]) -> i64 {
+    parts(id, &from_server(layout)).1.slot
 }
 
 #[pg_extern]
 fn id_at(time: TimestampWithTimeZone) -> i64 {
-    id_at_in(time, DEFAULT_LAYOUT)
+    id_at_in(time, DEFAULT_LAYOUT.as_bytes())
 }
 
 #[pg_extern]
-fn id_at_in(time: TimestampWithTimeZone, layout: &str) -> i64 {
+fn id_at_in(time: TimestampWithTimeZone, layout: &[u8]) -> i64 {
+    let layout = &*from_server(layout);
     let found = self::layout(layout).id_at(from_timestamp(time));
     or_throw(found.map_err(|e| match e {
         IdError::Ended => report::time_past_layout(layout),
@@ -105,7 +108,8 @@ fn id_text(id: i64) -> String {
 }
 
 #[pg_extern]
-fn id_from_text(text: &str) -> i64 {
+fn id_from_text(text: &[u8]) -> i64 {
+    let text = &*from_server(text);
     or_throw(decode_text(text).map_err(|e| report::bad_text(text, &e)))
 }
 
@@ -144,8 +148,9 @@ fn layout_ticks(
 /// If it was made before a restore to a point in time or a promotion, and is lost with what
 /// came last, they lie before the horizon of then.
 #[pg_extern]
-fn first_id(shard: Option<i64>, layout: Option<&str>, floor: Option<i64>) -> i64 {
+fn first_id(shard: Option<i64>, layout: Option<&[u8]>, floor: Option<i64>) -> i64 {
     let (shard, layout) = or_throw(shard.zip(layout).ok_or_else(report::not_called_by_hand));
+    let layout = &*from_server(layout);
     let rule = self::layout(layout);
     let shard = checked_shard(&rule, shard, layout);
     let now_us = backend::now_us();
@@ -180,8 +185,13 @@ fn begin_generator(sequence: pg_sys::Oid, first: i64, replaces: bool) {
 
 /// The highest id that a generator can have given out; `sequence` is null where it is lost.
 #[pg_extern]
-fn last_id_at_most(sequence: Option<pg_sys::Oid>, shard: Option<i64>, layout: Option<&str>) -> i64 {
+fn last_id_at_most(
+    sequence: Option<pg_sys::Oid>,
+    shard: Option<i64>,
+    layout: Option<&[u8]>,
+) -> i64 {
     let (shard, layout) = or_throw(shard.zip(layout).ok_or_else(report::not_called_by_hand));
+    let layout = &*from_server(layout);
     let rule = self::layout(layout);
     let shard = checked_shard(&rule, shard, layout);
     if sequence.is_some_and(|sequence| !backend::may_see(sequence)) {
@@ -201,8 +211,8 @@ fn last_id_at_most(sequence: Option<pg_sys::Oid>, shard: Option<i64>, layout: Op
 
 /// Has the horizon be no earlier than an id, whose generator nobody here has known so far.
 #[pg_extern]
-fn raise_horizon(id: i64, layout: &str) {
-    let rule = self::layout(layout);
+fn raise_horizon(id: i64, layout: &[u8]) {
+    let rule = self::layout(&from_server(layout));
     if let Ok(parts) = rule.decode(id) {
         let index = rule.index_of(Position { tick: parts.tick, slot: parts.slot });
         or_throw(horizon::get().raise(rule.instant_of(index), true));
@@ -225,8 +235,8 @@ fn note_restored(sequence: Option<pg_sys::Oid>) {
 /// Waits until the clock has passed the tick of an id, if that is no further ahead than
 /// ids may be; returns whether it has.
 #[pg_extern]
-fn wait_for_clock(id: i64, layout: &str) -> bool {
-    let rule = self::layout(layout);
+fn wait_for_clock(id: i64, layout: &[u8]) -> bool {
+    let rule = self::layout(&from_server(layout));
     let Some(tick) = rule.tick_of(id) else { return true };
     let until_us = rule.time_us(tick + 1);
     let left_us = || until_us - backend::now_us();
@@ -279,6 +289,23 @@ fn hold_sequence(sequence: pg_sys::Oid) {
     backend::lock_alone(sequence);
 }
 
+/// Whether a stored expression calls one of some functions with that as the first argument; see
+/// [`calls::calls_with`]. As bytes, since that is what a `pg_node_tree` and a text are.
+#[pg_extern]
+fn calls_with(expression: &[u8], functions: Vec<pg_sys::Oid>, argument: &[u8]) -> Option<i32> {
+    let tree = CString::new(expression).ok()?;
+    calls::calls_with(&tree, &functions, argument)
+}
+
+/// Locks a number of those in a table, for a caller who may write to it.
+#[pg_extern]
+fn lock_number(listed: pg_sys::Oid, number: i32, alone: bool) {
+    if !backend::may_write(listed) {
+        report::may_not_write(&backend::relation_name(listed)).throw();
+    }
+    backend::lock_number(listed, number.cast_unsigned(), alone);
+}
+
 /// Refuses to go on inside `BEGIN`, for what commits by itself.
 #[pg_extern]
 fn refuse_transaction_block() {
@@ -292,11 +319,13 @@ fn refuse_transaction_block() {
 /// As bits, since pgrx has the oid 0 be null, which an input function must not give.
 #[pg_extern]
 fn regsequence_in(name: &CStr) -> i32 {
-    let name = or_throw(name.to_str().map_err(|_| report::no_sequence_name(name)));
-    let sequence = match name {
+    let name = from_server(name.to_bytes());
+    let sequence = match &*name {
         "-" => pg_sys::Oid::INVALID,
         // The bare number of what was dropped, as regclass writes it.
-        number => number.parse::<u32>().map_or_else(|_| backend::relation(name), pg_sys::Oid::from),
+        number => {
+            number.parse::<u32>().map_or_else(|_| backend::relation(&name), pg_sys::Oid::from)
+        }
     };
     sequence.to_u32().cast_signed()
 }

@@ -6,6 +6,7 @@ use shardid_ids::{ConcealError, DEFAULT_LAYOUT, IdError, LayoutError, TextError}
 
 use crate::page;
 use crate::page::held::Unusable;
+use crate::page::text::for_any;
 
 /// What a user is told.
 pub(crate) struct Report {
@@ -29,15 +30,15 @@ impl Report {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Raises the error from a function that pgrx wraps; `SI…` states need [`page::raise`].
+    /// Raises the error from a function that pgrx wraps; `SI...` states need [`page::raise`].
     pub(crate) fn throw(self) -> ! {
         let code = PgSqlErrorCode::from(page::sqlstate_number(self.sqlstate));
-        let mut error = ErrorReport::new(code, self.message, "shardid");
+        let mut error = ErrorReport::new(code, for_any(self.message), "shardid");
         if let Some(detail) = self.detail {
-            error = error.set_detail(detail);
+            error = error.set_detail(for_any(detail));
         }
         if let Some(hint) = self.hint {
-            error = error.set_hint(hint);
+            error = error.set_hint(for_any(hint));
         }
         error.report(PgLogLevel::ERROR);
         unreachable!("an error report does not return")
@@ -105,7 +106,7 @@ pub(crate) fn no_shard_chosen(known: u64) -> Report {
     if known == 0 {
         report.hint("SELECT create_shard(0);")
     } else {
-        report.hint("SET shardid.shard = …; or name the shard: next_id(…)")
+        report.hint("SET shardid.shard = ...; or name the shard: next_id(...)")
     }
 }
 
@@ -129,24 +130,37 @@ pub(crate) fn no_id_sequence(name: &str) -> Report {
 }
 
 /// A sequence that is listed as a shard's, and is not as one is.
-pub(crate) fn not_its_generator(sequence: &str, shard: i64, increment: i64, min: i64) -> Report {
+pub(crate) fn not_its_generator(
+    sequence: &str,
+    shard: i64,
+    is_id_sequence: bool,
+    increment: i64,
+    min: i64,
+) -> Report {
+    let again = if is_id_sequence {
+        format!(
+            "If it is another one, make an id sequence: SELECT create_id_sequence('another name', {shard});"
+        )
+    } else {
+        format!("SELECT create_shard({shard}); makes the shard's again;")
+    };
     Report::new(b"55000", format!("sequence {sequence} is not a generator of shard {shard}"))
         .detail(format!(
             "A generator of it has INCREMENT {increment} and MINVALUE {min}; the row may have been restored where its number is that of another sequence."
         ))
         .hint(format!(
-            "SELECT create_shard({shard}); makes the shard's again; or, if it was altered: ALTER SEQUENCE {sequence} INCREMENT {increment} MINVALUE {min};"
+            "{again} or, if it was altered: ALTER SEQUENCE {sequence} INCREMENT {increment} MINVALUE {min};"
         ))
-}
-
-pub(crate) fn no_sequence_name(name: &core::ffi::CStr) -> Report {
-    Report::new(b"42602", format!("\"{}\" is not the name of a sequence", name.to_string_lossy()))
-        .hint("Give a name, or schema.name.")
 }
 
 pub(crate) fn no_privilege(sequence: &str) -> Report {
     Report::new(b"42501", format!("permission denied for sequence {sequence}"))
-        .hint(format!("GRANT USAGE ON SEQUENCE {sequence} TO …;"))
+        .hint(format!("GRANT USAGE ON SEQUENCE {sequence} TO ...;"))
+}
+
+pub(crate) fn may_not_write(table: &str) -> Report {
+    Report::new(b"42501", format!("permission denied for table {table}"))
+        .hint(format!("GRANT INSERT, UPDATE ON {table} TO ...;"))
 }
 
 pub(crate) fn not_owned(sequence: &str) -> Report {
@@ -172,6 +186,7 @@ pub(crate) fn unusable(sequence: &str, unusable: Unusable) -> Report {
     match unusable {
         Unusable::Gone => {
             Report::new(b"42704", format!("sequence {sequence} does not exist any more"))
+                .hint("SELECT * FROM shardid.shards; lists the generators of this database.")
         }
         Unusable::NotPermanent => {
             Report::new(b"55000", format!("sequence {sequence} is not permanent"))
@@ -180,7 +195,7 @@ pub(crate) fn unusable(sequence: &str, unusable: Unusable) -> Report {
         }
         Unusable::NewFile => {
             Report::new(b"55000", format!("sequence {sequence} has a new file in this transaction"))
-                .detail("ALTER SEQUENCE or TRUNCATE … RESTART IDENTITY made it. A rollback would bring the old one back, and with it the ids that were taken from the new one.")
+                .detail("ALTER SEQUENCE or TRUNCATE ... RESTART IDENTITY made it. A rollback would bring the old one back, and with it the ids that were taken from the new one.")
                 .hint("COMMIT first, then take ids.")
         }
         Unusable::NotASequence => {
@@ -216,7 +231,7 @@ pub(crate) fn horizon_lost() -> Report {
 pub(crate) fn in_parallel_worker(function: &str) -> Report {
     Report::new(b"25000", format!("cannot execute {function} in a parallel worker"))
         .detail("A function that calls it is marked PARALLEL SAFE.")
-        .hint("ALTER FUNCTION … PARALLEL RESTRICTED; for those that came with the extension: ALTER EXTENSION shardid UPDATE;")
+        .hint("ALTER FUNCTION ... PARALLEL RESTRICTED; for those that came with the extension: ALTER EXTENSION shardid UPDATE;")
 }
 
 /// The last id of a shard is too far ahead of the clock, and stayed so.
@@ -278,7 +293,7 @@ pub(crate) fn no_last_id() -> Report {
 
 pub(crate) fn no_layout(name: &str) -> Report {
     Report::new(b"42704", format!("layout \"{name}\" does not exist"))
-        .hint("SELECT name FROM shardid.layouts; create_layout(…) adds one.")
+        .hint("SELECT name FROM shardid.layouts; create_layout(...) adds one.")
 }
 
 pub(crate) fn count_out_of_range(count: i64) -> Report {
@@ -297,7 +312,7 @@ pub(crate) fn ticket_without_sequence(name: &str) -> Report {
     Report::new(b"55000", format!("the sequence of ticket \"{name}\" was dropped"))
         .detail("How far its numbers went is not known any more.")
         .hint(format!(
-            "SELECT server, servers FROM shardid.tickets WHERE name = '{literal}'; SELECT drop_ticket('{literal}'); then, with these and a number above all: SELECT shardid.create_ticket_above('{literal}', server, servers, …);"
+            "SELECT server, servers FROM shardid.tickets WHERE name = '{literal}'; SELECT drop_ticket('{literal}'); then, with these and a number above all: SELECT shardid.create_ticket_above('{literal}', server, servers, ...);"
         ))
 }
 
@@ -307,7 +322,7 @@ pub(crate) fn not_its_sequence(sequence: &str, name: &str) -> Report {
     Report::new(b"55000", format!("sequence {sequence} is not that of ticket \"{name}\""))
         .detail("The row may have been restored where its number is that of another sequence.")
         .hint(format!(
-            "SELECT server, servers FROM shardid.tickets WHERE name = '{literal}'; SELECT drop_ticket('{literal}'); then, with these and a number above all: SELECT shardid.create_ticket_above('{literal}', server, servers, …);"
+            "SELECT server, servers FROM shardid.tickets WHERE name = '{literal}'; SELECT drop_ticket('{literal}'); then, with these and a number above all: SELECT shardid.create_ticket_above('{literal}', server, servers, ...);"
         ))
 }
 
@@ -360,7 +375,8 @@ pub(crate) fn not_of_layout(error: IdError, layout: &str) -> Report {
         IdError::Beyond { id, .. } => {
             report.hint(format!("See which layout it may be of: SELECT * FROM id_explain({id});"))
         }
-        _ => report,
+        IdError::Negative(_) => report.hint("Ids are positive; one that a client has shown as unsigned, or scrambled, is another number."),
+        _ => report.hint("SELECT name, epoch, ends_at FROM shardid.layouts;"),
     }
 }
 
@@ -368,9 +384,9 @@ pub(crate) fn bad_layout(error: &LayoutError) -> Report {
     let report = Report::new(b"22023", error.to_string());
     match error {
         LayoutError::TooLarge { .. } => {
-            report.hint("ticks × shards × slots must stay within 2^63.")
+            report.hint("ticks * shards * slots must stay within 2^63.")
         }
-        _ => report,
+        _ => report.hint("SELECT create_layout('mine', '2026-01-01Z', '1 ms', 8192, 1024);"),
     }
 }
 
@@ -384,6 +400,13 @@ pub(crate) fn not_called_by_hand() -> Report {
 pub(crate) fn not_a_trigger() -> Report {
     Report::new(b"0A000", "trigger functions can only be called as triggers".into()).hint(
         "The tables in schema shardid have the triggers; there is no need to call it by hand.",
+    )
+}
+
+/// A trigger of ours on a table of somebody's.
+pub(crate) fn not_our_table(function: &str, table: &str) -> Report {
+    Report::new(b"0A000", format!("{function} is no trigger for table {table}")).hint(
+        "The tables in schema shardid have it; a table of your own needs a function of your own.",
     )
 }
 
@@ -412,6 +435,7 @@ pub(crate) fn bad_conceal(error: ConcealError) -> Report {
     match error {
         ConcealError::ShortKey(_) => Report::new(b"22023", error.to_string())
             .hint("Use random bytes, as openssl rand -hex 32 gives them, and keep them as you keep a password."),
-        ConcealError::Negative(_) => Report::new(b"22003", error.to_string()),
+        ConcealError::Negative(_) => Report::new(b"22003", error.to_string())
+            .hint("Ids are positive, scrambled ones as well."),
     }
 }

@@ -15,6 +15,7 @@ use shardid_ids::Class;
 use crate::page::backend::{self, Transaction};
 use crate::page::held::{self, Place, Unusable};
 use crate::page::numbers::{self, Request, Visit};
+use crate::page::text::from_server;
 use crate::page::{BackendLocal, catalog};
 use crate::report::{self, Report};
 
@@ -262,8 +263,8 @@ fn unusable_sequence(sequence: Oid, unusable: Unusable) -> Report {
 
 /// The next number of a ticket.
 #[pg_extern]
-fn next_ticket(name: &str) -> i64 {
-    take(name, 1).unwrap_or_else(|report| report.throw()).first
+fn next_ticket(name: &[u8]) -> i64 {
+    take(&from_server(name), 1).unwrap_or_else(|report| report.throw()).first
 }
 
 /// The next number of a ticket that waits for other transactions and leaves no gap.
@@ -271,7 +272,8 @@ fn next_ticket(name: &str) -> i64 {
 /// Who may take numbers is decided here; the row that counts them is written by
 /// a function with its owner's rights.
 #[pg_extern]
-fn next_ticket_gapless(name: &str) -> i64 {
+fn next_ticket_gapless(name: &[u8]) -> i64 {
+    let name = &*from_server(name);
     let checked = || {
         backend::refuse_where_no_writes(c"next_ticket_gapless()")?;
         let facts = read(name)?;

@@ -92,7 +92,13 @@ impl Generator {
                 (layout.shards() * layout.slots(), shard.number() * layout.slots());
             if (shape.increment, shape.min) != (increment, min) {
                 let name = backend::relation_name(sequence);
-                return Err(report::not_its_generator(&name, shard.number(), increment, min));
+                return Err(report::not_its_generator(
+                    &name,
+                    shard.number(),
+                    self.key.as_sequence().is_some(),
+                    increment,
+                    min,
+                ));
             }
         }
         let most_kept = layout.whole_slots(KEPT_US) / KEPT_PART;

@@ -3,10 +3,10 @@
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::{CStr, c_long};
 
-use pgrx::{IntoDatum, pg_sys};
+use pgrx::pg_sys;
 use shardid_ids::ClockBase;
 
-use super::ffi;
+use super::{ffi, text};
 use crate::report::{self, Report};
 use crate::{generator, tickets};
 
@@ -210,7 +210,7 @@ pub(crate) fn in_database(name: &str) -> bool {
         }
         CStr::from_ptr(current)
     };
-    current.to_bytes() == name.as_bytes()
+    text::from_server(current.to_bytes()) == name
 }
 
 /// Makes the settings under `prefix` ours: a misspelt one is an error, not a surprise.
@@ -268,6 +268,14 @@ pub(crate) fn lock_alone(sequence: pg_sys::Oid) {
     unsafe { pg_sys::LockRelationOid(sequence, pg_sys::ShareRowExclusiveLock as _) }
 }
 
+/// Locks a number of those that a table lists, until the transaction ends: alone, or beside others
+/// who do not want it alone. No statement of a user takes such a lock, as `pg_advisory_lock` takes any.
+pub(crate) fn lock_number(table: pg_sys::Oid, number: u32, alone: bool) {
+    let mode = if alone { pg_sys::ExclusiveLock } else { pg_sys::RowShareLock };
+    // SAFETY: a lock on what is no object is a lock as any other.
+    unsafe { pg_sys::LockDatabaseObject(table, pg_sys::Oid::from(number), 0, mode as _) }
+}
+
 /// `schema.name` of a relation, quoted, for messages; its number where it is gone.
 pub(crate) fn relation_name(relation: pg_sys::Oid) -> String {
     // SAFETY: each lookup returns a copy or null.
@@ -278,7 +286,16 @@ pub(crate) fn relation_name(relation: pg_sys::Oid) -> String {
         }
         let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation));
         let quoted = pg_sys::quote_qualified_identifier(schema, name);
-        CStr::from_ptr(quoted).to_string_lossy().into_owned()
+        text::from_server(CStr::from_ptr(quoted).to_bytes()).into_owned()
+    }
+}
+
+/// Whether a relation is one of the extension's, by where it is: nobody else makes any there.
+pub(crate) fn is_ours(relation: pg_sys::Oid) -> bool {
+    // SAFETY: lookups; what is missing is in no schema.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"shardid".as_ptr(), true);
+        schema != pg_sys::Oid::INVALID && pg_sys::get_rel_namespace(relation) == schema
     }
 }
 
@@ -286,7 +303,7 @@ pub(crate) fn relation_name(relation: pg_sys::Oid) -> String {
 pub(crate) fn relation(name: &str) -> pg_sys::Oid {
     // SAFETY: the function takes a text, and gives a regclass or null.
     let found = unsafe {
-        pgrx::direct_function_call::<pg_sys::Oid>(pg_sys::to_regclass, &[name.into_datum()])
+        pgrx::direct_function_call::<pg_sys::Oid>(pg_sys::to_regclass, &[Some(text::datum(name))])
     };
     found.unwrap_or(pg_sys::Oid::INVALID)
 }
@@ -312,9 +329,9 @@ pub(crate) fn call_with_text(signature: &str, argument: &str) -> i64 {
     // SAFETY: the signature says what the function takes, and it never gives null.
     unsafe {
         let function: Option<pg_sys::Oid> =
-            pgrx::direct_function_call(pg_sys::to_regprocedure, &[signature.into_datum()]);
+            pgrx::direct_function_call(pg_sys::to_regprocedure, &[Some(text::datum(signature))]);
         let function = function.unwrap_or(pg_sys::Oid::INVALID);
-        let argument = argument.into_datum().expect("a text is never null");
+        let argument = text::datum(argument);
         pg_sys::OidFunctionCall1Coll(function, pg_sys::DEFAULT_COLLATION_OID, argument).value()
             as i64
     }

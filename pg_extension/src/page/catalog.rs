@@ -10,6 +10,8 @@ use core::ffi::CStr;
 use pgrx::{FromDatum, IntoDatum, pg_sys};
 use shardid_ids::Layout;
 
+use super::text;
+
 /// One row of `shardid.shard`.
 pub(crate) struct ShardRow {
     pub(crate) shard: i32,
@@ -51,7 +53,7 @@ pub(crate) fn id_sequence(sequence: pg_sys::Oid) -> Option<(i32, String)> {
     let mut found = None;
     let key = (c"id_sequence_pkey", pg_sys::F_OIDEQ, sequence.into_datum()?);
     scan(c"id_sequence", Some(key), |row| {
-        found = row.get(2).zip(row.get(3));
+        found = row.get(2).zip(row.text(3));
     });
     found
 }
@@ -59,7 +61,7 @@ pub(crate) fn id_sequence(sequence: pg_sys::Oid) -> Option<(i32, String)> {
 /// The layout of that name.
 pub(crate) fn layout(name: &str) -> Option<Layout> {
     let mut found = None;
-    let key = (c"layout_pkey", pg_sys::F_TEXTEQ, name.into_datum()?);
+    let key = (c"layout_pkey", pg_sys::F_TEXTEQ, text::datum(name));
     scan(c"layout", Some(key), |row| found = layout_row(row));
     found
 }
@@ -77,7 +79,7 @@ pub(crate) struct TicketRow {
 /// The ticket of that name.
 pub(crate) fn ticket(name: &str) -> Option<TicketRow> {
     let mut found = None;
-    let key = (c"ticket_pkey", pg_sys::F_TEXTEQ, name.into_datum()?);
+    let key = (c"ticket_pkey", pg_sys::F_TEXTEQ, text::datum(name));
     scan(c"ticket", Some(key), |row| found = ticket_row(row));
     found
 }
@@ -127,13 +129,13 @@ pub(crate) fn table(name: &CStr) -> pg_sys::Oid {
 fn shard_row(row: &Row) -> Option<ShardRow> {
     Some(ShardRow {
         shard: row.get(1)?,
-        layout: row.get(2)?,
+        layout: row.text(2)?,
         sequence: row.get(3).filter(|&sequence| sequence != pg_sys::Oid::INVALID),
-        state: row.get(4)?,
-        node: row.get(5),
+        state: row.text(4)?,
+        node: row.text(5),
         map_version: row.get(6),
         system_identifier: row.get(8),
-        database: row.get(9),
+        database: row.text(9),
     })
 }
 
@@ -155,6 +157,13 @@ fn layout_row(row: &Row) -> Option<Layout> {
     Layout::new(epoch + POSTGRES_EPOCH_US, tick.micros(), row.get(4), row.get(5)?, row.get(6)?).ok()
 }
 
+/// What has no encoding.
+trait Plain: FromDatum {}
+impl Plain for i32 {}
+impl Plain for i64 {}
+impl Plain for pg_sys::Oid {}
+impl Plain for pgrx::datum::Interval {}
+
 /// A row under a scan.
 struct Row {
     tuple: pg_sys::HeapTuple,
@@ -162,8 +171,20 @@ struct Row {
 }
 
 impl Row {
-    /// The value of a column by its number, as the type the table declares.
-    fn get<T: FromDatum>(&self, attribute: i32) -> Option<T> {
+    /// The text of a column by its number.
+    fn text(&self, attribute: i32) -> Option<String> {
+        let mut is_null = false;
+        // SAFETY: as `get`; a text is bytes in the server's encoding.
+        let bytes = unsafe {
+            let datum = pg_sys::heap_getattr(self.tuple, attribute, self.descriptor, &mut is_null);
+            <&[u8]>::from_datum(datum, is_null)?
+        };
+        Some(text::from_server(bytes).into_owned())
+    }
+
+    /// The value of a column by its number, as the type the table declares; for a text there is
+    /// [`text`](Self::text).
+    fn get<T: Plain>(&self, attribute: i32) -> Option<T> {
         let mut is_null = false;
         // SAFETY: the tuple is the scan's current one, and the attribute number
         // and type are those of the extension's own table.

@@ -9,7 +9,7 @@ use core::ffi::c_char;
 use pgrx::FromDatum;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid};
 
-use super::ffi;
+use super::{ffi, text};
 use crate::generator::{self, Key};
 use crate::report::{self, Report};
 use crate::tickets::{self, Run};
@@ -132,8 +132,8 @@ pub(crate) unsafe extern "C-unwind" fn shardid_next_tickets(call: FunctionCallIn
             let taken = &mut run;
             guarded(move || {
                 tickets::check_count(count)?;
-                let name = <&str>::from_datum(name, false).expect("the function is strict");
-                *taken = tickets::take(name, count)?;
+                let name = <&[u8]>::from_datum(name, false).expect("the function is strict");
+                *taken = tickets::take(&text::from_server(name), count)?;
                 Ok(0)
             });
             begin_rows(call, NextTickets { run, remaining: count });
@@ -290,12 +290,9 @@ impl Message {
     }
 }
 
-/// A copy of a text in PostgreSQL's memory, or null.
+/// A copy of a text in PostgreSQL's memory and its encoding, or null.
 fn copy(text: Option<&str>) -> *const c_char {
-    // SAFETY: copies that many bytes and ends them with a zero.
-    text.map_or(std::ptr::null(), |text| unsafe {
-        pg_sys::pnstrdup(text.as_ptr().cast(), text.len() as _)
-    })
+    text.map_or(std::ptr::null(), text::to_server)
 }
 
 /// A SQLSTATE as the number PostgreSQL keeps it in (`MAKE_SQLSTATE`).

@@ -3,13 +3,14 @@
 //! What leaves this module is safe to call from a backend's only thread:
 //! [`sequence`] takes ids from the page, [`numbers`] takes numbers, [`highest`] keeps a
 //! number that only rises, [`held`] is what all know of it, [`catalog`] reads the extension's tables,
-//! [`backend`] knows what PostgreSQL knows about this session, [`entry`] holds
+//! [`backend`] knows what PostgreSQL knows about this session, [`calls`] reads stored expressions, [`text`] has texts in UTF-8, [`entry`] holds
 //! the functions that PostgreSQL calls without pgrx in between and [`triggers`] those that are
 //! triggers, [`discard`] listens for `DISCARD`, [`ffi`] has the
 //! few of PostgreSQL's functions that are called without pgrx's guard.
 #![allow(unsafe_code)]
 
 pub(crate) mod backend;
+pub(crate) mod calls;
 pub(crate) mod catalog;
 mod discard;
 pub(crate) mod entry;
@@ -18,6 +19,7 @@ pub(crate) mod held;
 pub(crate) mod highest;
 pub(crate) mod numbers;
 pub(crate) mod sequence;
+pub(crate) mod text;
 mod triggers;
 
 pub(crate) use backend::{BackendLocal, reserve_settings, watch_relations};

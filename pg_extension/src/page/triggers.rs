@@ -22,14 +22,21 @@ describe!(pg_finfo_generator_changed_wrapper, pg_finfo_shardid_replicated_row);
 pub(crate) unsafe extern "C-unwind" fn generator_changed_wrapper(call: FunctionCallInfo) -> Datum {
     guarded(move || {
         let data = trigger_data(call).ok_or_else(report::not_a_trigger)?;
+        // SAFETY: the trigger's table is open.
+        let table = unsafe { (*data.tg_relation).rd_id };
+        if !backend::is_ours(table) {
+            return Err(report::not_our_table(
+                "generator_changed()",
+                &backend::relation_name(table),
+            ));
+        }
         for tuple in [data.tg_trigtuple, data.tg_newtuple] {
             // SAFETY: both are null or rows of the trigger's own table.
             if let Some(sequence) = unsafe { sequence_of(tuple, (*data.tg_relation).rd_att) } {
                 backend::lock_and_forget(sequence);
             }
         }
-        // SAFETY: the trigger's table is open.
-        backend::forget_table(unsafe { (*data.tg_relation).rd_id });
+        backend::forget_table(table);
         // What comes out of a trigger after the change is not looked at.
         Ok(0)
     })

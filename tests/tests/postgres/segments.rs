@@ -149,8 +149,8 @@ fn what_is_refused_is_refused_whole() {
         22023 | SELECT create_segment('a', 9, delta => 0)       | 0th                | create_segment('a', 2000
         22023 | SELECT create_segment('a', 9, remainder => 1)   | leaves 1           | create_segment('a', 2000
         22023 | SELECT create_segment('a', 9, delta => 3, remainder => -1) | leaves -1 | create_segment('a', 2000
-        42P07 | SELECT create_segment('taken', 10)              | shardid_segments.taken | DROP
-        42P07 | SELECT create_segment('other', 10)              | shardid_segments.other | DROP
+        42P07 | SELECT create_segment('taken', 10)              | shardid_segments.taken | RENAME
+        42P07 | SELECT create_segment('other', 10)              | shardid_segments.other | RENAME
         42704 | SELECT next_segment('nope')                     | "nope"             | create_segment('nope', 1000)
         42704 | SELECT next_segment(NULL)                       | "null"             | create_segment('orders', 1000)
         42704 | SELECT alter_segment('nope', 10)                | "nope"             | FROM shardid.segments

@@ -194,3 +194,35 @@ fn a_node_of_a_cluster_makes_no_shard_that_the_map_cannot_have() {
     assert_eq!(database.psql("SELECT to_regnamespace('shard_0008') IS NULL"), "t");
     database.psql("SELECT create_shard(7)");
 }
+
+/// `ALTER SEQUENCE … MINVALUE -100` and a `setval` below 0, by the owner of one shard, and nobody
+/// could read the view any more (22003).
+#[test]
+fn a_sequence_that_stands_at_no_id_keeps_no_other_shard_out_of_the_view() {
+    let database = Database::fresh();
+    database.psql(
+        "SELECT create_layout('mine', '2026-01-01Z', '10 ms', 1000, 1000); \
+         SELECT create_shard(n) FROM generate_series(4, 9) n; SELECT create_shard(10, layout => 'js53'); SELECT next_id(4)",
+    );
+    let mut client = database.connect();
+    for broken in [
+        "ALTER SEQUENCE shard_0005.shard_id_seq MINVALUE -100; SELECT setval('shard_0005.shard_id_seq', -5)",
+        "ALTER SEQUENCE shard_0006.shard_id_seq MINVALUE -9223372036854775808 START -9223372036854775808 RESTART; SELECT nextval('shard_0006.shard_id_seq')",
+        "ALTER SEQUENCE shard_0007.shard_id_seq MINVALUE 0; SELECT setval('shard_0007.shard_id_seq', 0)",
+        "UPDATE shardid.shard SET layout = 'nowhere' WHERE shard = 8; SELECT nextval('shard_0008.shard_id_seq')",
+        "ALTER SEQUENCE shard_0009.shard_id_seq INCREMENT -1 MINVALUE -1 MAXVALUE 9223372036854775807; SELECT setval('shard_0009.shard_id_seq', 9223372036854775807)",
+        "ALTER SEQUENCE shard_0010.shard_id_seq MAXVALUE 9223372036854775807; SELECT setval('shard_0010.shard_id_seq', 9007199254740992)",
+    ] {
+        run(&mut client, broken);
+        assert_eq!(
+            one::<i64>(&mut client, "SELECT count(last_time) FROM shardid.shards WHERE shard = 4"),
+            1,
+            "{broken}"
+        );
+    }
+    // What is no id has no time, and no drift that would say that all is well.
+    let marked = "SELECT string_agg(shard::text, ' ' ORDER BY shard) FROM shardid.shards \
+         WHERE last_id IS NOT NULL AND last_time IS NULL AND drift IS NULL";
+    assert_eq!(one::<String>(&mut client, marked), "5 8 10");
+    run(&mut client, "SELECT * FROM id_explain(5)");
+}

@@ -127,8 +127,8 @@ fn what_is_refused_is_refused_whole() {
         22023 | SELECT create_ticket('a', -1, -1)            | server -1 of -1   | create_ticket('a', 2, 3)
         22023 | SELECT shardid.create_ticket_above('a', 1, 1, -1) | above -1     | 0
         22023 | SELECT shardid.create_ticket_above('a', 1, 1, 9223372036854774808) | above 9223372036854774808 | highest
-        42P07 | SELECT create_ticket('taken')                | shardid_tickets.taken | DROP
-        42P07 | SELECT create_ticket('other', 1, 2)          | shardid_tickets.other + 1 of 2 | DROP SEQUENCE shardid_tickets.other
+        42P07 | SELECT create_ticket('taken')                | shardid_tickets.taken | RENAME
+        42P07 | SELECT create_ticket('other', 1, 2)          | shardid_tickets.other + 1 of 2 | RENAME
         42704 | SELECT next_ticket('nope')                   | "nope"            | SELECT create_ticket('nope')
         42704 | SELECT next_ticket('it''s')                  | "it's"            | SELECT create_ticket('it''s')
         42704 | SELECT next_tickets('nope', 3)               | "nope"            | SELECT create_ticket('nope')

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use shardid_tests::postgres::Client;
-use shardid_tests::{Database, assert_unique};
+use shardid_tests::{Database, Refusal, assert_unique, expect_error};
 
 use crate::ask::{column, ids, run, run_ahead};
 use crate::surface::PRESENT;
@@ -152,5 +152,93 @@ fn a_generator_that_is_ahead_at_the_update_may_be_restarted_after_it() {
         run(&mut client, &format!("ALTER SEQUENCE {sequence} RESTART"));
         taken.extend(take(&mut database.connect(), next, ahead));
         assert_unique(&[(next, taken)]);
+    }
+}
+
+/// The relations and functions of a version, as a user may have built on them: kind, name, and what
+/// goes in.
+const BUILT_ON: &str = "
+    SELECT c.relkind::text, c.oid::regclass::text, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) FILTER (WHERE a.attname <> 'sequence' OR c.relkind = 'v')
+    FROM pg_depend d JOIN pg_class c ON c.oid = d.objid JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+    WHERE d.classid = 'pg_class'::regclass AND d.deptype = 'e' AND c.relkind IN ('r', 'v') AND c.relnamespace = 'shardid'::regnamespace GROUP BY c.oid, c.relkind
+    UNION ALL
+    SELECT 'f', p.oid::regproc::text, (SELECT string_agg(format('NULL::%s', format_type(t, NULL)), ', ') FROM unnest(p.proargtypes) t)
+    FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid
+    WHERE d.classid = 'pg_proc'::regclass AND d.deptype = 'e' AND p.pronamespace IN ('public'::regnamespace, 'shardid'::regnamespace) AND p.prorettype NOT IN ('trigger'::regtype, 'void'::regtype)
+    ORDER BY 2";
+
+/// A view over `shardid.shards` stopped it, with the words of PostgreSQL: "cannot drop view".
+#[test]
+fn what_users_have_built_on_a_version_stays_or_is_named_before_the_update() {
+    let versions = shipped();
+    for version in versions.iter().filter(|version| *version != "0.2.0") {
+        let (database, _) = made_by(version);
+        let mut client = database.connect();
+        let all: Vec<(String, String, String)> = client
+            .query(BUILT_ON, &[])
+            .unwrap()
+            .iter()
+            .map(|row| (row.get(0), row.get(1), row.get::<_, Option<_>>(2).unwrap_or_default()))
+            .collect();
+        let mut views = Vec::new();
+        let mut named = Vec::new();
+        for (number, (kind, name, parts)) in all.iter().enumerate() {
+            let sql = match kind.as_str() {
+                "f" => format!("CREATE VIEW mine_{number} AS SELECT * FROM {name}({parts}) AS f"),
+                _ => format!("CREATE VIEW mine_{number} AS SELECT {parts} FROM {name}"),
+            };
+            run(&mut client, &sql);
+            // Each alone, so that one that is in the way hides no other.
+            match client.batch_execute("BEGIN; ALTER EXTENSION shardid UPDATE") {
+                Ok(()) => {
+                    run(&mut client, "ROLLBACK");
+                    views.push(number);
+                }
+                Err(error) => {
+                    let refusal = Refusal::of(&error).expect("of the server");
+                    run(&mut client, "ROLLBACK");
+                    assert_eq!(refusal.sqlstate, "2BP01", "{sql}: {refusal:?}");
+                    assert!(
+                        refusal.message.contains("shardid cannot be updated"),
+                        "{sql}: {refusal:?}"
+                    );
+                    assert!(
+                        refusal.detail.contains(&format!("mine_{number}")),
+                        "{sql}: {refusal:?}"
+                    );
+                    assert!(
+                        refusal.hint.contains("pg_dump") && !refusal.hint.contains("CASCADE"),
+                        "{refusal:?}"
+                    );
+                    assert_eq!(kind, "f", "{sql}: {refusal:?}");
+                    run(&mut client, &format!("DROP VIEW mine_{number}"));
+                    named.push(name.clone());
+                }
+            }
+        }
+        assert!(named.iter().any(|name| name.ends_with("create_shard")), "{named:?}");
+        // A column that gets another type is named, too.
+        run(&mut client, "CREATE MATERIALIZED VIEW direct AS SELECT sequence FROM shardid.shard");
+        let refusal = expect_error(&mut client, "ALTER EXTENSION shardid UPDATE", "2BP01");
+        assert!(refusal.detail.contains("direct"), "{refusal:?}");
+        run(&mut client, "DROP MATERIALIZED VIEW direct");
+        let reader = database.role("reader");
+        run(
+            &mut client,
+            &format!(
+                "REVOKE SELECT ON shardid.shards FROM PUBLIC; GRANT SELECT ON shardid.shards TO {reader}"
+            ),
+        );
+        run(&mut client, "ALTER EXTENSION shardid UPDATE");
+        for number in views {
+            let (kind, name, parts) = &all[number];
+            if kind == "v" {
+                let same = format!(
+                    "SELECT count(*) FROM (SELECT {parts} FROM {name}) AS a FULL JOIN mine_{number} AS b ON a::text = b::text WHERE a IS NULL OR b IS NULL"
+                );
+                assert_eq!(ids(&mut client, &same), [0], "{name}");
+            }
+        }
+        run(&mut database.connect_as(&reader), "SELECT * FROM shardid.shards");
     }
 }

@@ -1,0 +1,173 @@
+//! With what argument does a stored expression call a function?
+//!
+//! Defaults, rules and the bodies of functions are kept as trees. They are read as trees: how
+//! one is shown as a text depends on settings, and has many forms for one number.
+
+use core::ffi::{CStr, c_void};
+
+use pg_sys::{Node, NodeTag, Oid};
+use pgrx::{is_a, pg_guard, pg_sys};
+
+/// The first oid of what users make; below are the server's own functions.
+const FIRST_OF_USERS: u32 = 16_384;
+
+/// What is looked for, and what was found of it.
+struct Search<'a> {
+    functions: &'a [Oid],
+    argument: &'a [u8],
+    calls: u64,
+    with_it: u64,
+    unknown: u64,
+}
+
+/// Whether a stored tree calls one of some functions with that as the first argument: 2 where it
+/// does, 1 where that is known only when it runs, 0 where it is another; `None` for no call.
+///
+/// What the argument is, is computed of constants by the server's own functions for whole
+/// numbers and casts. Nothing that somebody else has made is run, whatever it says of itself.
+pub(crate) fn calls_with(tree: &CStr, functions: &[Oid], argument: &[u8]) -> Option<i32> {
+    let mut search = Search { functions, argument, calls: 0, with_it: 0, unknown: 0 };
+    // SAFETY: values of type pg_node_tree come from the server's catalogs alone, and are read by
+    // the server's own function. The search outlives the walk.
+    unsafe {
+        let node = pg_sys::stringToNode(tree.as_ptr()).cast::<Node>();
+        visit(node, (&raw mut search).cast());
+    }
+    match search {
+        Search { with_it: 1.., .. } => Some(2),
+        Search { unknown: 1.., .. } => Some(1),
+        Search { calls: 1.., .. } => Some(0),
+        _ => None,
+    }
+}
+
+/// Looks at a node and at all below it.
+///
+/// # Safety
+/// A node or null, and a [`Search`].
+#[pg_guard]
+unsafe extern "C-unwind" fn visit(node: *mut Node, search: *mut c_void) -> bool {
+    if node.is_null() {
+        return false;
+    }
+    // SAFETY: a node is cast to what its tag says that it is.
+    unsafe {
+        if is_a(node, NodeTag::T_Query) {
+            let query = node.cast::<pg_sys::Query>();
+            let utility = (*query).utilityStmt;
+            if !utility.is_null() && is_a(utility, NodeTag::T_CallStmt) {
+                visit((*utility.cast::<pg_sys::CallStmt>()).funcexpr.cast(), search);
+            }
+            return pg_sys::query_tree_walker(query, Some(visit), search, 0);
+        }
+        if is_a(node, NodeTag::T_FuncExpr) {
+            let call = &*node.cast::<pg_sys::FuncExpr>();
+            let search = &mut *search.cast::<Search<'_>>();
+            if search.functions.contains(&call.funcid) {
+                search.calls += 1;
+                match first_argument(call.args).and_then(|argument| constant(argument)) {
+                    None => search.unknown += 1,
+                    Some(value) if value.is_some_and(|v| v.to_bytes() == search.argument) => {
+                        search.with_it += 1;
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        pg_sys::expression_tree_walker(node, Some(visit), search)
+    }
+}
+
+/// The first argument as declared, which a call by names may have elsewhere.
+///
+/// # Safety
+/// The arguments of a call.
+unsafe fn first_argument(arguments: *mut pg_sys::List) -> Option<*mut Node> {
+    // SAFETY: a list of nodes, or null for an empty one.
+    unsafe {
+        let count = if arguments.is_null() { 0 } else { (*arguments).length as usize };
+        (0..count).find_map(|place| {
+            let node = (*(*arguments).elements.add(place)).ptr_value.cast::<Node>();
+            if is_a(node, NodeTag::T_NamedArgExpr) {
+                let named = &*node.cast::<pg_sys::NamedArgExpr>();
+                (named.argnumber == 0).then_some(named.arg.cast())
+            } else {
+                (place == 0).then_some(node)
+            }
+        })
+    }
+}
+
+/// The value of a number or text as text, `Some(None)` for a null; `None` where it is not constant.
+///
+/// # Safety
+/// An expression.
+unsafe fn constant<'a>(expression: *mut Node) -> Option<Option<&'a CStr>> {
+    // SAFETY: a node is cast to what its tag says that it is; the type of the constant says which
+    // function writes it, into memory of the caller's context.
+    unsafe {
+        if is_foreign(expression, core::ptr::null_mut()) {
+            return None;
+        }
+        let mut node = pg_sys::eval_const_expressions(core::ptr::null_mut(), expression);
+        while is_a(node, NodeTag::T_RelabelType) {
+            node = (*node.cast::<pg_sys::RelabelType>()).arg.cast();
+        }
+        if !is_a(node, NodeTag::T_Const) {
+            return None;
+        }
+        let found = &*node.cast::<pg_sys::Const>();
+        if found.constisnull {
+            return Some(None);
+        }
+        let (mut output, mut is_variable) = (Oid::INVALID, false);
+        pg_sys::getTypeOutputInfo(found.consttype, &mut output, &mut is_variable);
+        if output.to_u32() >= FIRST_OF_USERS {
+            return None;
+        }
+        Some(Some(CStr::from_ptr(pg_sys::OidOutputFunctionCall(output, found.constvalue))))
+    }
+}
+
+/// Whether there is more to an expression than constants, casts and whole numbers.
+///
+/// A function that takes long, or gives much, must not be run only to know what it gives.
+///
+/// # Safety
+/// A node or null.
+#[pg_guard]
+unsafe extern "C-unwind" fn is_foreign(node: *mut Node, context: *mut c_void) -> bool {
+    #[pg_guard]
+    unsafe extern "C-unwind" fn of_users(function: Oid, _context: *mut c_void) -> bool {
+        function.to_u32() >= FIRST_OF_USERS
+    }
+    let is_whole = |kind: Oid| [pg_sys::INT2OID, pg_sys::INT4OID, pg_sys::INT8OID].contains(&kind);
+    if node.is_null() {
+        return false;
+    }
+    // SAFETY: a node is cast to what its tag says that it is.
+    unsafe {
+        // It also looks up the functions of operators, which a stored tree does not keep.
+        if pg_sys::check_functions_in_node(node, Some(of_users), context) {
+            return true;
+        }
+        let allowed = match (*node).type_ {
+            NodeTag::T_Const
+            | NodeTag::T_RelabelType
+            | NodeTag::T_CoerceViaIO
+            | NodeTag::T_List => true,
+            NodeTag::T_OpExpr => {
+                let operator = &*node.cast::<pg_sys::OpExpr>();
+                is_whole(operator.opresulttype) || operator.opfuncid.to_u32() == pg_sys::F_TEXTCAT
+            }
+            NodeTag::T_FuncExpr => {
+                use pg_sys::CoercionForm::{COERCE_EXPLICIT_CAST, COERCE_IMPLICIT_CAST};
+                let call = &*node.cast::<pg_sys::FuncExpr>();
+                is_whole(call.funcresulttype)
+                    || [COERCE_EXPLICIT_CAST, COERCE_IMPLICIT_CAST].contains(&call.funcformat)
+            }
+            _ => false,
+        };
+        !allowed || pg_sys::expression_tree_walker(node, Some(is_foreign), context)
+    }
+}
