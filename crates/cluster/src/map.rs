@@ -7,7 +7,11 @@ use crate::names::NodeName;
 use crate::set::ShardSet;
 use crate::shard::Shard;
 
-/// How many times a cluster's map has changed; 0 is before there was one.
+/// Which of a cluster's maps it is: the term of its catalogue, a billion each, and how often
+/// the map changed in that; 0 is before there was one.
+///
+/// A catalogue that is made anew from the nodes begins a term, so that no version comes again,
+/// and a later map has a higher version than all that anybody has read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MapVersion(pub i64);
 
@@ -16,7 +20,20 @@ impl MapVersion {
     pub fn next(self) -> Self {
         Self(self.0 + 1)
     }
+
+    /// The first version of the next term.
+    pub fn next_term(self) -> Self {
+        Self((self.0 / TERM + 1) * TERM + 1)
+    }
+
+    /// Below all that a catalogue counts in this term: versions, moves and their terms.
+    pub fn term_begins(self) -> i64 {
+        self.0 / TERM * TERM
+    }
 }
+
+/// How many versions a term has.
+const TERM: i64 = 1_000_000_000;
 
 impl fmt::Display for MapVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,6 +129,15 @@ pub fn changes(before: &ShardMap, after: &ShardMap) -> Vec<MapChange> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_new_term_is_above_every_version_of_the_last() {
+        assert_eq!(MapVersion(0).next_term(), MapVersion(1_000_000_001));
+        assert_eq!(MapVersion(17).next_term(), MapVersion(1_000_000_001));
+        assert_eq!(MapVersion(1_000_000_017).next_term(), MapVersion(2_000_000_001));
+        assert_eq!(MapVersion(17).term_begins(), 0);
+        assert_eq!(MapVersion(1_000_000_017).term_begins(), 1_000_000_000);
+    }
 
     #[test]
     fn a_shard_is_on_one_node_at_most() {

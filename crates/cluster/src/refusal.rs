@@ -239,6 +239,17 @@ pub enum Refusal {
         /// The moves.
         moves: Vec<i64>,
     },
+    /// The catalogue is as new as the nodes.
+    #[error("the catalogue on {catalog} has map version {version}, and no node a newer one")]
+    NothingToRebuild {
+        /// The catalogue node.
+        catalog: NodeName,
+        /// Its version.
+        version: MapVersion,
+    },
+    /// Shards that no node has.
+    #[error("{} on no node of the cluster file", shards_are(.0))]
+    OnNoNode(ShardSet),
     /// Nowhere to put a new cluster's shards.
     #[error("no node may hold shards: every weight is 0")]
     NoWeight,
@@ -268,10 +279,10 @@ impl Refusal {
                 "put `layout = \"{found}\"` back: ids of two layouts in one column cannot be told apart"
             ),
             Self::CatalogLost { .. } => {
-                "name the node that keeps the map as `catalog`, or restore its database".into()
+                "name the node that keeps the map as `catalog`, or restore its database; if it is lost for good, `shardid catalog rebuild` makes it anew from the nodes".into()
             }
             Self::CatalogBehind { catalog, .. } => format!(
-                "{catalog} seems to be restored from an older backup: restore a newer one before anything is changed"
+                "{catalog} was restored from an older backup, or is the catalogue no more: restore a newer one, or bring it up to the nodes by `shardid catalog rebuild`"
             ),
             Self::CatalogNewer { needs, .. } => {
                 format!("use shardid {needs} or later: `shardid --version` tells")
@@ -331,6 +342,12 @@ impl Refusal {
                 "put [nodes.{from}] back, finish with `shardid resume {0}` or `shardid abort {0}`, and rename it then",
                 moves.first().copied().unwrap_or_default()
             ),
+            Self::NothingToRebuild { .. } => {
+                "`shardid plan` shows what is different; the catalogue needs nothing".into()
+            }
+            Self::OnNoNode(_) => {
+                "put the nodes that hold them into the cluster file; a new one in their place would give ids again".into()
+            }
             Self::NoWeight => "give at least one node `weight = 1`".into(),
         }
     }

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use semver::Version;
 use shardid_ids::Layout;
 
+use crate::declared::Declared;
 use crate::follower::{FollowerRole, Stream};
 use crate::map::{MapVersion, ShardMap};
 use crate::names::NodeName;
+use crate::refusal::Refusal;
 use crate::rename::{Rename, renamed, renames};
 use crate::set::ShardSet;
 
@@ -31,6 +33,44 @@ impl Truth {
         let seen = self.nodes.iter().map(|(name, node)| (name, &node.identity));
         let found = renames(&known, seen, is_declared);
         self.catalog.rename(found);
+    }
+}
+
+impl Truth {
+    /// Takes the map from the nodes, where the catalogue is lost or older than they are.
+    ///
+    /// Each shard is on the node that has it, and that has to be one. The map begins a new
+    /// term, and what the catalogue knows of moves is nothing to go by.
+    pub fn rebuild_map(&mut self, declared: &Declared) -> Result<(), Refusal> {
+        let members = self.nodes.values().filter_map(|node| node.member.as_ref());
+        let ours = members.filter(|member| member.cluster == declared.name.as_str());
+        let newest = ours.map(|member| member.map_version).max().unwrap_or_default();
+        let version = self.catalog.map.version;
+        if newest <= version {
+            return Err(Refusal::NothingToRebuild { catalog: declared.catalog.clone(), version });
+        }
+        let mut map = ShardMap::new(newest.next_term());
+        for (name, node) in &self.nodes {
+            let here = node.held().and(&ShardSet::all(declared.shards));
+            for (first, placed) in map.nodes() {
+                let shards = placed.and(&here);
+                if !shards.is_empty() {
+                    let (first, second) = (first.clone(), name.clone());
+                    return Err(Refusal::OpenTwice { shards, first, second });
+                }
+            }
+            map.place(name, &here);
+        }
+        let shards = ShardSet::all(declared.shards).without(&map.shards());
+        if !shards.is_empty() {
+            return Err(Refusal::OnNoNode(shards));
+        }
+        self.catalog.map = map;
+        self.catalog.moving = ShardSet::new();
+        self.catalog.needed.clear();
+        self.catalog.at_work.clear();
+        self.catalog.rebuilt = true;
+        Ok(())
     }
 }
 
@@ -65,6 +105,8 @@ pub struct CatalogTruth {
     /// Nodes that it still knows by the names that they had. All else here, and the streams,
     /// have the names that they are to have.
     pub renames: Vec<Rename>,
+    /// Whether the map is one that was made from the nodes, to be written.
+    pub rebuilt: bool,
 }
 
 impl CatalogTruth {

@@ -86,6 +86,12 @@ pub(crate) enum Command {
     /// nothing.
     Apply(Apply),
 
+    /// Make the catalogue anew where it is lost
+    Catalog {
+        #[command(subcommand)]
+        command: Catalog,
+    },
+
     /// Show nodes, versions, shards, sizes and clocks
     ///
     /// A node that does not answer is shown as down; the exit code is then 1.
@@ -201,7 +207,35 @@ pub(crate) struct Plan {
     pub(crate) adopt: Adopt,
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum Catalog {
+    /// Take the map from the nodes, where the catalogue is lost or older than they are
+    ///
+    /// All nodes must answer, and each shard be on exactly one of them. The node that the
+    /// cluster file names as `catalog` becomes the catalogue, and the map begins a new term:
+    /// its version is above all that anybody has read. Moves that were unfinished are ended in
+    /// its journal, if it has one; `shardid verify` then shows what they left.
+    ///
+    /// Shows the plan and asks first. Refused where the catalogue is as new as the nodes.
+    Rebuild(Rebuild),
+}
+
 #[derive(Debug, Args)]
+pub(crate) struct Rebuild {
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+
+    /// Show the plan and change nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+
+    /// Longest time to wait for another program that changes the cluster
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) wait_seconds_max: u32,
+}
+
+#[derive(Debug, Default, Args)]
 pub(crate) struct Adopt {
     /// Take the database that answers for this node, though it is another than before
     ///

@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::future::{join_all, try_join_all};
 use shardid_cluster::{NodeName, Plan, Step};
 
-use crate::cli::Apply;
-use crate::commands::plan::{Whole, adopted, ask_for_new_secrets, make, ticket_options};
+use crate::cli::{Adopt, Apply, Rebuild};
+use crate::commands::plan::{Asked, Whole, adopted, make, ticket_options};
 use crate::commands::print;
 use crate::cuts;
 use crate::failure::Failure;
@@ -20,15 +20,33 @@ use crate::talk::{self, Progress};
 use crate::tickets;
 use crate::view::plan as view;
 
+/// `shardid apply`.
 pub(super) async fn run(file: Option<&Path>, args: &Apply) -> Result<(), Failure> {
-    let file = ClusterFile::load_any(file)?;
+    let asked = Asked { new_secrets: args.new_secrets, rebuild: false };
+    make_so(&ClusterFile::load_any(file)?, args, asked).await
+}
+
+/// `shardid catalog rebuild`: the same, with the map that the nodes have.
+pub(super) async fn rebuild(file: Option<&Path>, args: &Rebuild) -> Result<(), Failure> {
+    let args = Apply {
+        yes: args.yes,
+        dry_run: args.dry_run,
+        wait_seconds_max: args.wait_seconds_max,
+        new_secrets: false,
+        adopt: Adopt::default(),
+    };
+    let file = ClusterFile::load(file)?;
+    make_so(&file, &args, Asked { new_secrets: false, rebuild: true }).await
+}
+
+async fn make_so(file: &ClusterFile, args: &Apply, asked: Asked) -> Result<(), Failure> {
     let wait = Duration::from_secs(args.wait_seconds_max.into());
     let options = ticket_options(&args.adopt, wait);
-    let shown = Whole::make(&file, &args.adopt, &options, "apply", args.new_secrets).await?;
-    let text = shown.text(&file);
+    let shown = Whole::make(file, &args.adopt, &options, "apply", asked).await?;
+    let text = shown.text(file);
     if args.dry_run {
         print(&text)?;
-        shown.after();
+        shown.after(asked);
         return Ok(());
     }
     talk::line(text.trim_end());
@@ -43,10 +61,10 @@ pub(super) async fn run(file: Option<&Path>, args: &Apply) -> Result<(), Failure
     if let Some((_, plan)) = &shown.shards
         && !plan.is_empty()
     {
-        shards(&file, args, plan, wait).await?;
+        shards(file, args, asked, plan, wait).await?;
     }
     if shown.tickets.is_some() {
-        tickets::apply::run(&file, &options).await.map_err(|failure| failure.hint(goes_on))?;
+        tickets::apply::run(file, &options).await.map_err(|failure| failure.hint(goes_on))?;
     }
     if shown.shards.is_none() {
         talk::line(format_args!("done: cluster {} hands out tickets", file.declared.name));
@@ -58,6 +76,7 @@ pub(super) async fn run(file: Option<&Path>, args: &Apply) -> Result<(), Failure
 async fn shards(
     file: &ClusterFile,
     args: &Apply,
+    asked: Asked,
     shown: &Plan,
     wait: Duration,
 ) -> Result<(), Failure> {
@@ -66,9 +85,7 @@ async fn shards(
 
     // Somebody may have been here between the look and the lock.
     let mut truth = look::truth(file, "apply").await?;
-    if args.new_secrets {
-        ask_for_new_secrets(&mut truth);
-    }
+    asked.change(file, &mut truth)?;
     let plan = make(file, &truth, &adopted(file, &args.adopt)?)?;
     if plan != *shown && !args.yes && !plan.is_empty() {
         return Err(Failure::new("the servers have changed since the plan was shown")
@@ -134,7 +151,8 @@ fn phase(step: &Step) -> Phase {
         Step::MigrateCatalog { .. }
         | Step::RenameNode { .. }
         | Step::WriteNode { .. }
-        | Step::WriteMap { .. } => Phase::Catalog,
+        | Step::WriteMap { .. }
+        | Step::RebuildMap { .. } => Phase::Catalog,
         Step::CreateShards { .. } | Step::TellNode { .. } => Phase::Shards,
         Step::LetFollow { .. } | Step::Connect { .. } | Step::ForgetFollowers { .. } => {
             Phase::Following
@@ -227,6 +245,7 @@ async fn try_take(
             hand.rename_node(rename, identity, *version).await?;
         }
         Step::WriteMap { map } => hand.write_map(declared, map).await?,
+        Step::RebuildMap { map } => hand.rebuild_map(declared, map).await?,
         Step::CreateShards { node, shards } => {
             let mut work = progress.begin(format!("{node}: create shards"), shards.len());
             hand.create_shards(declared, shards, |count| work.advance(count)).await?;

@@ -21,7 +21,7 @@ const EXTENSION_MIN: Version = Version::new(0, 1, 0);
 pub(super) async fn run(file: Option<&Path>, args: &cli::Plan) -> Result<(), Failure> {
     let file = ClusterFile::load_any(file)?;
     let options = ticket_options(&args.adopt, Duration::ZERO);
-    let made = Whole::make(&file, &args.adopt, &options, "plan", false).await;
+    let made = Whole::make(&file, &args.adopt, &options, "plan", Asked::default()).await;
     if args.json {
         print_json(&match &made {
             Ok(whole) => whole.json(&file),
@@ -31,8 +31,32 @@ pub(super) async fn run(file: Option<&Path>, args: &cli::Plan) -> Result<(), Fai
     }
     let whole = made?;
     print(&whole.text(&file))?;
-    whole.after();
+    whole.after(Asked::default());
     Ok(())
+}
+
+/// What was asked for besides the difference.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Asked {
+    /// All that follow connect with new secrets.
+    pub(super) new_secrets: bool,
+    /// The map is taken from the nodes.
+    pub(super) rebuild: bool,
+}
+
+impl Asked {
+    /// Has the truth be one from which a plan does what was asked for.
+    pub(super) fn change(self, file: &ClusterFile, truth: &mut Truth) -> Result<(), Failure> {
+        if self.new_secrets {
+            for stream in truth.streams.values_mut().flatten() {
+                stream.fault = Some(StreamFault::Secret);
+            }
+        }
+        if self.rebuild {
+            truth.rebuild_map(&file.declared)?;
+        }
+        Ok(())
+    }
 }
 
 /// The plan for shards and that for tickets, with what they were made of.
@@ -50,15 +74,13 @@ impl Whole {
         adopt: &cli::Adopt,
         options: &tickets::apply::Options,
         task: &str,
-        new_secrets: bool,
+        asked: Asked,
     ) -> Result<Self, Failure> {
         let adopt = adopted(file, adopt)?;
         let mut whole = Self { shards: None, tickets: None };
         if file.declared.has_shards() {
             let mut truth = look::truth(file, task).await?;
-            if new_secrets {
-                ask_for_new_secrets(&mut truth);
-            }
+            asked.change(file, &mut truth)?;
             let plan = make(file, &truth, &adopt)?;
             whole.shards = Some((truth, plan));
         }
@@ -99,9 +121,10 @@ impl Whole {
     }
 
     /// What to do with a plan that was shown.
-    pub(super) fn after(&self) {
+    pub(super) fn after(&self, asked: Asked) {
+        let command = if asked.rebuild { "catalog rebuild" } else { "apply" };
         if !self.is_empty() {
-            talk::line(format_args!("\nMake {} with `shardid apply`.", self.changes()));
+            talk::line(format_args!("\nMake {} with `shardid {command}`.", self.changes()));
         }
     }
 
@@ -123,13 +146,6 @@ pub(super) fn ticket_options(adopt: &cli::Adopt, wait: Duration) -> tickets::app
         restored: adopt.restored.clone(),
         accept_power_loss: adopt.accept_power_loss,
         wait,
-    }
-}
-
-/// Has all that follow connect with new secrets, besides what is wrong.
-pub(super) fn ask_for_new_secrets(truth: &mut Truth) {
-    for stream in truth.streams.values_mut().flatten() {
-        stream.fault = Some(StreamFault::Secret);
     }
 }
 

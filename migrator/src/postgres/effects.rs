@@ -1,12 +1,16 @@
 //! The effects of a plan's steps, each of which may be cut and run again.
 
-use shardid_cluster::{Declared, MapVersion, NodeName, Rename, ShardMap, ShardSet};
+use shardid_cluster::{Declared, MapVersion, NodeName, ShardMap, ShardSet};
 use sqlx::postgres::{PgArguments, PgConnection};
 use sqlx::query::QueryScalar;
-use sqlx::{AssertSqlSafe, Connection, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, Postgres};
 
 use crate::failure::Failure;
 use crate::postgres::{failure, followers, sql, who};
+
+mod map;
+
+pub(crate) use map::publish;
 
 /// How many shards are created in one transaction: each takes a handful of
 /// locks, and a server of default size has room for some 6,400.
@@ -56,49 +60,6 @@ impl Hand {
         self.run(query).await
     }
 
-    /// Gives a node another name in the catalogue, and the map another version.
-    pub(crate) async fn rename_node(
-        &mut self,
-        rename: &Rename,
-        identity: &shardid_cluster::Identity,
-        version: MapVersion,
-    ) -> Result<(), Failure> {
-        let Rename { from, to } = rename;
-        let node = self.node.clone();
-        let said = |error: sqlx::Error| failure(&node, &error);
-        let mut transaction = self.connection.begin().await.map_err(said)?;
-        let renamed: Option<i64> = sqlx::query_scalar(sql!("apply/rename_node.sql"))
-            .bind(from.as_str())
-            .bind(to.as_str())
-            .bind(identity.system_identifier)
-            .bind(identity.database.as_str())
-            .fetch_optional(&mut *transaction)
-            .await
-            .map_err(said)?;
-        if renamed.is_none() {
-            return Err(Failure::new(format!(
-                "node {from} cannot become {to}: a move or a change of ticket servers works on it"
-            ))
-            .hint(format!(
-                "put [nodes.{from}] back; `shardid moves` and `shardid tickets status` show what is unfinished"
-            )));
-        }
-        let now: i64 = sqlx::query_scalar(sql!("move/journal/switch_catalog.sql"))
-            .fetch_one(&mut *transaction)
-            .await
-            .map_err(said)?;
-        if now != version.0 {
-            return Err(Failure::new(format!(
-                "the map was changed by somebody else while version {version} was being written"
-            ))
-            .hint("look again with `shardid plan`"));
-        }
-        publish(&mut transaction, version, &format!("node {from} is called {to}"))
-            .await
-            .map_err(said)?;
-        transaction.commit().await.map_err(said)
-    }
-
     /// Has the node go by another name than before.
     pub(crate) async fn rename_copy(
         &mut self,
@@ -122,51 +83,6 @@ impl Hand {
             None => Err(Failure::new(format!("a move has begun to need node {node}"))
                 .hint("`shardid moves` shows it; `shardid plan` again")),
         }
-    }
-
-    /// Writes cluster, map and history, and tells those who listen: all or nothing.
-    pub(crate) async fn write_map(
-        &mut self,
-        declared: &Declared,
-        map: &ShardMap,
-    ) -> Result<(), Failure> {
-        let node = self.node.clone();
-        let said = |error: sqlx::Error| failure(&node, &error);
-        let version = map.version.0;
-        let mut transaction = self.connection.begin().await.map_err(said)?;
-        let written: Option<i64> = sqlx::query_scalar(sql!("apply/write_cluster.sql"))
-            .bind(declared.name.as_str())
-            .bind(declared.layout.as_str())
-            .bind(i32::try_from(declared.shards.get()).map_err(|_| {
-                Failure::new(format!(
-                    "{} shards are more than the catalogue can hold",
-                    declared.shards
-                ))
-            })?)
-            .bind(version)
-            .fetch_optional(&mut *transaction)
-            .await
-            .map_err(said)?;
-        if written.is_none() {
-            return Err(Failure::new(format!(
-                "the map was changed by somebody else while version {version} was being written"
-            ))
-            .hint("look again with `shardid plan`"));
-        }
-        for (home, shards) in map.nodes() {
-            sqlx::query(sql!("apply/write_map.sql"))
-                .bind(home.as_str())
-                .bind(shards.to_sql())
-                .bind(version)
-                .execute(&mut *transaction)
-                .await
-                .map_err(said)?;
-        }
-        let homes: Vec<String> =
-            map.nodes().map(|(home, shards)| format!("{home} {}", shards.len())).collect();
-        let change = format!("spread {} shards: {}", declared.shards, homes.join(", "));
-        publish(&mut transaction, map.version, &change).await.map_err(said)?;
-        transaction.commit().await.map_err(said)
     }
 
     /// Creates shards in batches; `done` hears of each batch.
@@ -266,20 +182,4 @@ impl Hand {
         let done = query.execute(&mut self.connection).await;
         done.map(|_| ()).map_err(|error| failure(&self.node, &error))
     }
-}
-
-/// Writes down who has changed the map and how, and tells those who listen.
-pub(crate) async fn publish(
-    transaction: &mut Transaction<'_, Postgres>,
-    version: MapVersion,
-    change: &str,
-) -> Result<(), sqlx::Error> {
-    sqlx::query(sql!("apply/write_history.sql"))
-        .bind(version.0)
-        .bind(who())
-        .bind(change.to_owned())
-        .execute(&mut **transaction)
-        .await?;
-    sqlx::query(sql!("apply/notify.sql")).bind(version.0).execute(&mut **transaction).await?;
-    Ok(())
 }

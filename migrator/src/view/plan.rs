@@ -46,7 +46,7 @@ fn room_of(step: &Step) -> &'static str {
         | Step::RenameNode { .. }
         | Step::WriteNode { .. }
         | Step::RemoveNode { .. } => "catalogue",
-        Step::WriteMap { .. } => "map",
+        Step::WriteMap { .. } | Step::RebuildMap { .. } => "map",
         Step::CreateShards { .. } | Step::TellNode { .. } => "shards",
         Step::LetFollow { .. } | Step::Connect { .. } | Step::ForgetFollowers { .. } => "following",
     }
@@ -98,6 +98,10 @@ fn lines(step: &Step) -> Vec<String> {
         }
         Step::WriteMap { map } => {
             map.nodes().map(|(node, shards)| format!("+ {node}: {}", shards_of(shards))).collect()
+        }
+        Step::RebuildMap { map } => {
+            let has = |(node, shards)| format!("~ {node}: has {}", shards_of(shards));
+            map.nodes().map(has).collect()
         }
         Step::CreateShards { node, shards } => {
             vec![format!("+ {node}: create {}", shards_of(shards))]
@@ -158,7 +162,9 @@ pub(crate) fn done(step: &Step) -> String {
         }
         Step::WriteNode { node, change: NodeChange::Adopt(_), .. } => format!("{node}: adopted"),
         Step::RenameNode { rename, .. } => format!("{}: renamed from {}", rename.to, rename.from),
-        Step::WriteMap { map } => format!("map: wrote version {}", map.version),
+        Step::WriteMap { map } | Step::RebuildMap { map } => {
+            format!("map: wrote version {}", map.version)
+        }
         Step::CreateShards { node, shards } => {
             format!("{node}: created {}", counted(shards.len(), "shard"))
         }
@@ -225,12 +231,14 @@ fn step_json(step: &Step) -> Value {
         Step::RenameNode { rename, version, .. } => json!({
             "do": "rename_node", "node": rename.to.as_str(), "from": rename.from.as_str(), "version": version.0,
         }),
-        Step::WriteMap { map } => {
+        Step::WriteMap { map } | Step::RebuildMap { map } => {
             let places: serde_json::Map<String, Value> = map
                 .nodes()
                 .map(|(node, shards)| (node.to_string(), json!(shards.to_string())))
                 .collect();
-            json!({"do": "write_map", "version": map.version.0, "nodes": places})
+            let step =
+                if matches!(step, Step::WriteMap { .. }) { "write_map" } else { "rebuild_map" };
+            json!({"do": step, "version": map.version.0, "nodes": places})
         }
         Step::CreateShards { node, shards } => json!({
             "do": "create_shards", "node": node.as_str(), "shards": shards.to_string(), "count": count(shards),

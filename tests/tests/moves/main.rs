@@ -2,6 +2,7 @@
 //! moves at every step.
 
 mod carried;
+mod catalog;
 mod compare;
 mod cut;
 mod following;

@@ -64,6 +64,9 @@ fn cluster(declared: &Declared, truth: &Truth) -> Vec<Refusal> {
     let mut found = Vec::new();
     let catalog = &declared.catalog;
     let Some(cluster) = &truth.catalog.cluster else {
+        if truth.catalog.rebuilt {
+            return found;
+        }
         for (node, seen) in &truth.nodes {
             if let Some(member) = &seen.member {
                 found.push(Refusal::CatalogLost {

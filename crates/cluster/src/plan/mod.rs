@@ -82,6 +82,12 @@ pub enum Step {
         /// The map.
         map: ShardMap,
     },
+    /// Writes the cluster and a map that was made from the nodes into the catalogue, in one
+    /// transaction, in place of what it has.
+    RebuildMap {
+        /// The map.
+        map: ShardMap,
+    },
     /// Creates shards on their node.
     CreateShards {
         /// The node.
@@ -145,7 +151,7 @@ impl Step {
             | Self::Connect { node, .. }
             | Self::ForgetFollowers { node, .. } => Some(node),
             Self::RenameNode { rename, .. } => Some(&rename.to),
-            Self::WriteMap { .. } => None,
+            Self::WriteMap { .. } | Self::RebuildMap { .. } => None,
         }
     }
 }

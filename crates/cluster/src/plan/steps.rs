@@ -40,6 +40,9 @@ pub(super) fn steps(
     if is_first {
         steps.push(Step::WriteMap { map: map.clone() });
     }
+    if truth.catalog.rebuilt {
+        steps.push(Step::RebuildMap { map: map.clone() });
+    }
     for (name, seen) in in_file_order(declared, truth) {
         let missing = map.on(name).without(&seen.held()).without(&truth.catalog.moving);
         if !missing.is_empty() {

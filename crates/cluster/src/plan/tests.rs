@@ -1,6 +1,7 @@
 //! Plans on values alone: a world of nodes that steps are applied to.
 
 mod following;
+mod rebuild;
 mod renaming;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,6 +103,16 @@ fn take(declared: &Declared, truth: &mut Truth, step: &Step) {
         }
         Step::WriteMap { map } => {
             assert!(map.nodes().all(|(node, _)| truth.catalog.nodes.contains_key(node)));
+            truth.catalog.map = map.clone();
+            truth.catalog.cluster = Some(CatalogCluster {
+                name: declared.name.to_string(),
+                layout: declared.layout.to_string(),
+                shards: declared.shards.get().into(),
+            });
+        }
+        Step::RebuildMap { map } => {
+            assert!(map.nodes().all(|(node, _)| truth.catalog.nodes.contains_key(node)));
+            truth.catalog.rebuilt = false;
             truth.catalog.map = map.clone();
             truth.catalog.cluster = Some(CatalogCluster {
                 name: declared.name.to_string(),

@@ -1,0 +1,86 @@
+//! A catalogue that is lost, or older than the nodes.
+
+use super::*;
+use crate::truth::CatalogTruth;
+
+/// Two nodes; shard 0 was moved to pg2 by version 2.
+fn moved() -> (Declared, Truth) {
+    let declared = declared(8, &[("pg1", 1), ("pg2", 1)]);
+    let mut truth = living(&declared);
+    let one = set("0");
+    truth.catalog.map.place(&node("pg2"), &one);
+    truth.catalog.map.version = MapVersion(2);
+    let pg2 = truth.nodes.get_mut(&node("pg2")).unwrap();
+    pg2.open = pg2.open.or(&one);
+    let at_pg1 = pg2.moved.get_mut("pg1").unwrap();
+    *at_pg1 = at_pg1.without(&one);
+    pg2.member.as_mut().unwrap().map_version = MapVersion(2);
+    let pg1 = truth.nodes.get_mut(&node("pg1")).unwrap();
+    pg1.open = pg1.open.without(&one);
+    let at_pg2 = pg1.moved.get_mut("pg2").unwrap();
+    *at_pg2 = at_pg2.or(&one);
+    pg1.member.as_mut().unwrap().map_version = MapVersion(2);
+    assert_eq!(plan_of(&declared, &truth).unwrap().steps, []);
+    (declared, truth)
+}
+
+/// What is rebuilt is the map that there was, in a new term; and then there is nothing to do.
+fn is_rebuilt(declared: &Declared, mut truth: Truth, term: i64) {
+    truth.rebuild_map(declared).unwrap();
+    let plan = take_all(declared, &mut truth);
+    assert!(plan.steps.iter().any(|step| matches!(step, Step::RebuildMap { .. })), "{plan:?}");
+    assert!(!plan.steps.iter().any(|step| matches!(step, Step::CreateShards { .. })), "{plan:?}");
+    assert_eq!(truth.catalog.map.version, MapVersion(term * 1_000_000_000 + 1));
+    assert_eq!(truth.catalog.map.on(&node("pg2")).to_string(), "0,4-7");
+    assert_eq!(plan_of(declared, &truth).unwrap().steps, []);
+    let again = truth.rebuild_map(declared).unwrap_err();
+    assert!(again.to_string().contains("and no node a newer one"), "{again}");
+}
+
+#[test]
+fn a_lost_catalogue_is_made_anew_from_the_nodes_above_all_versions() {
+    let (declared, mut truth) = moved();
+    truth.catalog = CatalogTruth::default();
+    let hint = plan_of(&declared, &truth).unwrap_err()[0].hint();
+    assert!(hint.contains("`shardid catalog rebuild`"), "{hint}");
+    is_rebuilt(&declared, truth, 1);
+}
+
+#[test]
+fn a_catalogue_from_an_older_backup_is_brought_up_to_the_nodes() {
+    let (declared, truth) = moved();
+    let mut older = truth.clone();
+    older.catalog = living(&declared).catalog;
+    older.catalog.moving = set("0");
+    older.catalog.at_work.insert(node("pg2"), vec![1]);
+    let refused = &plan_of(&declared, &older).unwrap_err()[0];
+    assert!(refused.hint().contains("`shardid catalog rebuild`"), "{}", refused.hint());
+    is_rebuilt(&declared, older.clone(), 1);
+    // The second time it is lost the term is the next one.
+    for seen in older.nodes.values_mut() {
+        seen.member.as_mut().unwrap().map_version = MapVersion(1_000_000_017);
+    }
+    is_rebuilt(&declared, older, 2);
+}
+
+#[test]
+fn a_catalogue_that_is_as_new_as_the_nodes_is_left_alone() {
+    let (declared, mut truth) = moved();
+    assert!(truth.rebuild_map(&declared).is_err());
+    let mut none = empty_servers(&declared);
+    assert!(none.rebuild_map(&declared).is_err(), "there was no cluster");
+}
+
+#[test]
+fn a_shard_that_is_on_no_node_or_on_two_is_nothing_to_make_a_map_from() {
+    let (declared, mut truth) = moved();
+    truth.catalog = CatalogTruth::default();
+    let mut lost = truth.clone();
+    lost.nodes.get_mut(&node("pg1")).unwrap().open = set("1-2");
+    let words = lost.rebuild_map(&declared).unwrap_err().to_string();
+    assert_eq!(words, "shard 3 is on no node of the cluster file");
+    let pg1 = truth.nodes.get_mut(&node("pg1")).unwrap();
+    pg1.fenced = set("0");
+    let words = truth.rebuild_map(&declared).unwrap_err().to_string();
+    assert_eq!(words, "shard 0 is open on two nodes, pg1 and pg2");
+}
