@@ -12,7 +12,6 @@ on_both_engines!(
     ids_more_than_ten_seconds_ahead_are_refused_after_a_second,
     a_session_that_waits_goes_on_when_the_clock_does,
     an_hour_that_comes_twice_comes_once_in_ids,
-    counters_that_stand_too_high_are_lowered_unless_a_table_has_such_ids,
 );
 
 fn steerable(engine: Engine) -> Server {
@@ -99,57 +98,4 @@ fn an_hour_that_comes_twice_comes_once_in_ids(engine: Engine) {
     assert!(query::<i64>(client, &at)[0] >= change + 1800, "an id of an hour ago");
     before.push(after);
     assert_rising(&before);
-}
-
-fn counters_that_stand_too_high_are_lowered_unless_a_table_has_such_ids(engine: Engine) {
-    let server = &Server::builder(engine).start();
-    server.query(
-        "CALL shardid.create_shard(5, 'instagram'); CALL shardid.create_shard(6, 'js53'); CREATE DATABASE app;
-         CREATE TABLE app.`a b` (`the id` BIGINT NOT NULL DEFAULT 0 PRIMARY KEY, tag INT);
-         CREATE TABLE app.plain (id BIGINT NOT NULL DEFAULT 0 PRIMARY KEY, tag INT)",
-    );
-    for (table, column, shard) in [("a b", "the id", 5), ("plain", "id", 6)] {
-        let sql = format!("SELECT shardid.id_trigger('app', '{table}', '{column}', {shard})");
-        let trigger: String = server.value(&sql);
-        server.query(&trigger);
-    }
-    let client = &mut server.connect();
-    query::<u64>(
-        client,
-        "INSERT INTO app.`a b` (tag) VALUES (1); INSERT INTO app.plain (tag) VALUES (1)",
-    );
-    let before = [ids(client, 5, 10), ids(client, 6, 10)];
-    // A clock of the year after next.
-    let far = "(timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 60000000000000)";
-    query::<u64>(
-        client,
-        &format!(
-            "INSERT INTO shardid.counter VALUES ({far}, 0); INSERT INTO shardid.counter_128 VALUES ({far} DIV 128, 0); DELETE FROM shardid.counter WHERE session = 0 AND id > 1; DELETE FROM shardid.counter_128 WHERE session = 0 AND id > 1"
-        ),
-    );
-    expect_refused(client, "SELECT shardid.next_id(5)", "55000");
-    expect_refused(client, "SELECT shardid.next_id(6)", "55000");
-    // An id of then was handed out.
-    for (table, layout) in [("`a b`", "instagram"), ("plain", "js53")] {
-        let late = format!("shardid.id_at_in(utc_timestamp() + INTERVAL 1 YEAR, '{layout}')");
-        query::<u64>(client, &format!("INSERT INTO app.{table} VALUES ({late}, 2)"));
-        let words = expect_refused(client, "CALL shardid.lower_counters()", "55000");
-        assert!(
-            words.contains(&table.replace('`', "")) && words.contains("later than now"),
-            "{words}"
-        );
-        query::<u64>(client, &format!("DELETE FROM app.{table} WHERE tag = 2"));
-    }
-    let words = expect_refused(
-        client,
-        "SET timestamp = 1800000000; CALL shardid.lower_counters()",
-        "55000",
-    );
-    assert!(words.contains("SET timestamp = DEFAULT"), "{words}");
-    query::<u64>(client, "SET timestamp = DEFAULT");
-    let looked: Vec<String> = query(client, "CALL shardid.lower_counters()");
-    assert_eq!(looked, ["`app`.`a b`, `app`.`plain`"]);
-    for (shard, before) in [5, 6].into_iter().zip(before) {
-        assert_rising(&[before, ids(client, shard, 10)].concat());
-    }
 }
