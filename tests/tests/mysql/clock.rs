@@ -12,6 +12,7 @@ on_both_engines!(
     ids_more_than_ten_seconds_ahead_are_refused_after_a_second,
     a_session_that_waits_goes_on_when_the_clock_does,
     an_hour_that_comes_twice_comes_once_in_ids,
+    a_timestamp_of_another_season_moves_no_id,
 );
 
 fn steerable(engine: Engine) -> Server {
@@ -98,4 +99,33 @@ fn an_hour_that_comes_twice_comes_once_in_ids(engine: Engine) {
     assert!(query::<i64>(client, &at)[0] >= change + 1800, "an id of an hour ago");
     before.push(after);
     assert_rising(&before);
+}
+
+/// In summer, with `timestamp` set to a day of winter, ids were an hour ahead of the clock.
+fn a_timestamp_of_another_season_moves_no_id(engine: Engine) {
+    let server =
+        Server::builder(engine).clock(Clock::Steerable).zone("CET-1CEST,M3.5.0,M10.5.0/3").start();
+    let shard = new_shard(&server, "instagram");
+    let client = &mut server.connect();
+    let now: i64 = query(client, "SELECT unix_timestamp()")[0];
+    let (winter, summer) = (1_800_000_000, 1_815_000_000); // January and July of 2027
+    for (at, other) in [(summer, winter), (summer + 180 * 86_400, summer)] {
+        server.set_clock((at + 1800 - now) as f64);
+        let last = ids(client, shard, 1)[0];
+        // Half an hour ahead of the clock.
+        server.set_clock((at - now) as f64);
+        for setting in [&*other.to_string(), "DEFAULT"] {
+            query::<u64>(client, &format!("SET timestamp = {setting}"));
+            let words =
+                expect_refused(client, &format!("SELECT shardid.next_id({shard})"), "55000");
+            assert!(words.contains("CALL shardid.lower_counters()"), "{words}");
+        }
+        query::<u64>(client, &format!("SET timestamp = {other}"));
+        let words = expect_refused(client, "CALL shardid.adopt()", "55000");
+        assert!(words.contains("SET timestamp = DEFAULT"), "{words}");
+        // Less than ten seconds ahead, such a session is given ids by the clock of now.
+        server.set_clock((at + 1795 - now) as f64);
+        assert!(ids(client, shard, 1)[0] > last);
+        query::<u64>(client, "SET timestamp = DEFAULT");
+    }
 }
