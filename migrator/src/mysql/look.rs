@@ -47,10 +47,13 @@ impl Settings {
             .fetch_one(&mut *connection)
             .await
             .map_err(said)?;
-        let may_create: bool = sqlx::query_scalar(sql!("look/may_create.sql"))
-            .fetch_one(&mut *connection)
+        let grants = sqlx::raw_sql(sql!("look/grants.sql"))
+            .fetch_all(&mut *connection)
             .await
             .map_err(said)?;
+        let may_create = grants
+            .iter()
+            .any(|row| gives_functions(&row.try_get_unchecked::<String, _>(0).unwrap_or_default()));
         let asked = [("sysdate stands still", stands_still), ("may create", may_create)];
         let asked = asked.map(|(name, is)| (name.to_owned(), u8::from(is).to_string()));
         let pairs = rows.iter().map(|row| {
@@ -159,6 +162,18 @@ impl Settings {
     }
 }
 
+/// Whether one of the lines of SHOW GRANTS lets its user make functions where there is a binary log.
+///
+/// Those of roles that are active are among them, unlike in the tables of privileges.
+fn gives_functions(grant: &str) -> bool {
+    let everywhere = grant.strip_prefix("GRANT ").and_then(|rest| rest.split_once(" ON *.* TO "));
+    everywhere.is_some_and(|(privileges, _)| {
+        privileges
+            .split(',')
+            .any(|one| matches!(one.trim(), "ALL PRIVILEGES" | "SUPER" | "BINLOG ADMIN"))
+    })
+}
+
 /// The server that this one follows; `None` also where the user may not ask.
 ///
 /// What is written on a replica comes in the way of what it is sent: on MariaDB that ends the
@@ -210,6 +225,27 @@ pub(crate) async fn unsafe_tables(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_may_make_functions_is_read_from_the_grants() {
+        for grant in [
+            "GRANT SUPER, CREATE ROUTINE ON *.* TO `boss`",
+            "GRANT SELECT, SUPER ON *.* TO `rl`@`%` WITH GRANT OPTION",
+            "GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` IDENTIFIED VIA unix_socket",
+            "GRANT BINLOG ADMIN ON *.* TO `maker`@`%`",
+        ] {
+            assert!(gives_functions(grant), "{grant}");
+        }
+        for grant in [
+            "GRANT USAGE ON *.* TO `rl`@`%`",
+            "GRANT ALL PRIVILEGES ON `shardid`.* TO `maker`@`%`",
+            "GRANT `SUPER` TO `rl`@`%`",
+            "GRANT BINLOG_ADMIN,XA_RECOVER_ADMIN ON *.* TO `rl`@`%`",
+            "REVOKE SUPER ON *.* TO `rl`@`%`",
+        ] {
+            assert!(!gives_functions(grant), "{grant}");
+        }
+    }
 
     fn refused(settings: &[(&str, &str)], power_loss: bool) -> Vec<String> {
         let mut all: BTreeMap<String, String> = [

@@ -11,7 +11,7 @@ pub(super) const CATALOG: Files<2> = [
 ];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
-pub(super) const SCHEMA: Files<32> = [
+pub(super) const SCHEMA: Files<37> = [
     ("V1__server", sql!("schema/V1__server.sql")),
     ("V2__ticket", sql!("schema/V2__ticket.sql")),
     ("V3__create_ticket", sql!("schema/V3__create_ticket.sql")),
@@ -44,6 +44,11 @@ pub(super) const SCHEMA: Files<32> = [
     ("V30__lower_counters", sql!("schema/V30__lower_counters.sql")),
     ("V31__zones", sql!("schema/V31__zones.sql")),
     ("V32__flickr_database", sql!("schema/V32__flickr_database.sql")),
+    ("V33__fence_counters", sql!("schema/V33__fence_counters.sql")),
+    ("V34__flickr_rows_stay", sql!("schema/V34__flickr_rows_stay.sql")),
+    ("V35__home_comes_with_the_row", sql!("schema/V35__home_comes_with_the_row.sql")),
+    ("V36__clock_of_now", sql!("schema/V36__clock_of_now.sql")),
+    ("V37__blocks_of_before", sql!("schema/V37__blocks_of_before.sql")),
 ];
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ on_both_engines!(
     a_session_that_takes_its_time_leaves_no_gap,
     a_busy_session_takes_blocks_in_its_class,
     a_block_is_not_handed_out_late,
+    no_block_is_handed_out_after_its_ticket_was_raised,
+    a_zone_of_a_session_lets_no_block_live_on,
     a_block_whose_transaction_is_undone_is_not_handed_out,
     the_numbers_of_a_session_rise_however_they_are_taken,
     the_last_numbers_are_all_handed_out,
@@ -75,6 +77,44 @@ fn a_block_is_not_handed_out_late(engine: Engine) {
     sleep(Duration::from_millis(110));
     let others = take(other, "late", 1);
     assert!(take(client, "late", 1) > others, "what was left is older than what another has");
+}
+
+fn no_block_is_handed_out_after_its_ticket_was_raised(engine: Engine) {
+    let server = shared(engine);
+    let (client, others) = (&mut server.connect(), &mut [server.connect(), server.connect()]);
+    create(client, "raised", 1, 1);
+    create(client, "beside", 1, 1);
+    query::<u64>(&mut others[1], "START TRANSACTION");
+    until_a_block(&mut others[1], "beside");
+    until_a_block(&mut others[0], "raised");
+    // Nobody waits for a transaction that has another ticket.
+    query::<u64>(client, "SET innodb_lock_wait_timeout = 1");
+    query::<u64>(client, "CALL shardid.raise_ticket('raised', 1000000)");
+    assert_eq!(take(&mut others[0], "raised", 1), [1_000_001]);
+    query::<u64>(&mut others[1], "COMMIT");
+    // One that hands out from a block of its own is waited for: a rollback gives it numbers back.
+    until_a_block(&mut others[0], "raised");
+    query::<u64>(&mut others[0], "START TRANSACTION");
+    take(&mut others[0], "raised", 1);
+    expect_refused(client, "CALL shardid.raise_ticket('raised', 2000000)", "HY000");
+    query::<u64>(&mut others[0], "COMMIT");
+    query::<u64>(client, "CALL shardid.raise_ticket('raised', 2000000)");
+    assert_eq!(take(&mut others[0], "raised", 1), [2_000_001]);
+}
+
+/// The row says that it was used in a minute; a session of the next zone had it then.
+fn a_zone_of_a_session_lets_no_block_live_on(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    create(client, "zoned", 1, 1);
+    query::<u64>(client, "SET time_zone = '+00:00'");
+    let got = until_a_block(client, "zoned");
+    let last = last(client, "zoned");
+    query::<u64>(
+        client,
+        "UPDATE shardid.ticket_block SET taken_us = taken_us + 60000000 WHERE place = connection_id() % 4096; SET time_zone = '+00:01'",
+    );
+    let next = take(client, "zoned", 1)[0];
+    assert_eq!(next, last + 1, "after {got:?}");
 }
 
 fn a_block_whose_transaction_is_undone_is_not_handed_out(engine: Engine) {

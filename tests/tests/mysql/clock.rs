@@ -12,7 +12,7 @@ on_both_engines!(
     ids_more_than_ten_seconds_ahead_are_refused_after_a_second,
     a_session_that_waits_goes_on_when_the_clock_does,
     an_hour_that_comes_twice_comes_once_in_ids,
-    counters_that_stand_too_high_are_lowered_unless_a_table_has_such_ids,
+    a_timestamp_of_another_season_moves_no_id,
 );
 
 fn steerable(engine: Engine) -> Server {
@@ -101,55 +101,31 @@ fn an_hour_that_comes_twice_comes_once_in_ids(engine: Engine) {
     assert_rising(&before);
 }
 
-fn counters_that_stand_too_high_are_lowered_unless_a_table_has_such_ids(engine: Engine) {
-    let server = &Server::builder(engine).start();
-    server.query(
-        "CALL shardid.create_shard(5, 'instagram'); CALL shardid.create_shard(6, 'js53'); CREATE DATABASE app;
-         CREATE TABLE app.`a b` (`the id` BIGINT NOT NULL DEFAULT 0 PRIMARY KEY, tag INT);
-         CREATE TABLE app.plain (id BIGINT NOT NULL DEFAULT 0 PRIMARY KEY, tag INT)",
-    );
-    for (table, column, shard) in [("a b", "the id", 5), ("plain", "id", 6)] {
-        let sql = format!("SELECT shardid.id_trigger('app', '{table}', '{column}', {shard})");
-        let trigger: String = server.value(&sql);
-        server.query(&trigger);
-    }
+/// In summer, with `timestamp` set to a day of winter, ids were an hour ahead of the clock.
+fn a_timestamp_of_another_season_moves_no_id(engine: Engine) {
+    let server =
+        Server::builder(engine).clock(Clock::Steerable).zone("CET-1CEST,M3.5.0,M10.5.0/3").start();
+    let shard = new_shard(&server, "instagram");
     let client = &mut server.connect();
-    query::<u64>(
-        client,
-        "INSERT INTO app.`a b` (tag) VALUES (1); INSERT INTO app.plain (tag) VALUES (1)",
-    );
-    let before = [ids(client, 5, 10), ids(client, 6, 10)];
-    // A clock of the year after next.
-    let far = "(timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 60000000000000)";
-    query::<u64>(
-        client,
-        &format!(
-            "INSERT INTO shardid.counter VALUES ({far}, 0); INSERT INTO shardid.counter_128 VALUES ({far} DIV 128, 0); DELETE FROM shardid.counter WHERE session = 0 AND id > 1; DELETE FROM shardid.counter_128 WHERE session = 0 AND id > 1"
-        ),
-    );
-    expect_refused(client, "SELECT shardid.next_id(5)", "55000");
-    expect_refused(client, "SELECT shardid.next_id(6)", "55000");
-    // An id of then was handed out.
-    for (table, layout) in [("`a b`", "instagram"), ("plain", "js53")] {
-        let late = format!("shardid.id_at_in(utc_timestamp() + INTERVAL 1 YEAR, '{layout}')");
-        query::<u64>(client, &format!("INSERT INTO app.{table} VALUES ({late}, 2)"));
-        let words = expect_refused(client, "CALL shardid.lower_counters()", "55000");
-        assert!(
-            words.contains(&table.replace('`', "")) && words.contains("later than now"),
-            "{words}"
-        );
-        query::<u64>(client, &format!("DELETE FROM app.{table} WHERE tag = 2"));
-    }
-    let words = expect_refused(
-        client,
-        "SET timestamp = 1800000000; CALL shardid.lower_counters()",
-        "55000",
-    );
-    assert!(words.contains("SET timestamp = DEFAULT"), "{words}");
-    query::<u64>(client, "SET timestamp = DEFAULT");
-    let looked: Vec<String> = query(client, "CALL shardid.lower_counters()");
-    assert_eq!(looked, ["`app`.`a b`, `app`.`plain`"]);
-    for (shard, before) in [5, 6].into_iter().zip(before) {
-        assert_rising(&[before, ids(client, shard, 10)].concat());
+    let now: i64 = query(client, "SELECT unix_timestamp()")[0];
+    let (winter, summer) = (1_800_000_000, 1_815_000_000); // January and July of 2027
+    for (at, other) in [(summer, winter), (summer + 180 * 86_400, summer)] {
+        server.set_clock((at + 1800 - now) as f64);
+        let last = ids(client, shard, 1)[0];
+        // Half an hour ahead of the clock.
+        server.set_clock((at - now) as f64);
+        for setting in [&*other.to_string(), "DEFAULT"] {
+            query::<u64>(client, &format!("SET timestamp = {setting}"));
+            let words =
+                expect_refused(client, &format!("SELECT shardid.next_id({shard})"), "55000");
+            assert!(words.contains("CALL shardid.lower_counters()"), "{words}");
+        }
+        query::<u64>(client, &format!("SET timestamp = {other}"));
+        let words = expect_refused(client, "CALL shardid.adopt()", "55000");
+        assert!(words.contains("SET timestamp = DEFAULT"), "{words}");
+        // Less than ten seconds ahead, such a session is given ids by the clock of now.
+        server.set_clock((at + 1795 - now) as f64);
+        assert!(ids(client, shard, 1)[0] > last);
+        query::<u64>(client, "SET timestamp = DEFAULT");
     }
 }

@@ -17,6 +17,9 @@ on_both_engines!(
     numbers_of_other_classes_are_refused,
     no_database_is_refused_before_anything_is_made,
     what_a_client_sets_lets_no_number_pass,
+    what_a_client_sets_is_no_error_of_the_engine,
+    raising_a_table_leaves_its_rows,
+    what_is_there_under_these_names_is_not_replaced,
 );
 
 /// The literal statements.
@@ -195,4 +198,90 @@ fn what_a_client_sets_lets_no_number_pass(engine: Engine) {
     expect_refused(client, "INSERT INTO Tickets64 (id, stub) VALUES (8, 'b')", "55000");
     let next = replace(client, "Tickets64");
     assert!(next > 5 && next % 2 == 1, "{next}");
+}
+
+fn what_a_client_sets_is_no_error_of_the_engine(engine: Engine) {
+    let server = start(engine, 1, 2);
+    let client = &mut server.connect();
+    query::<u64>(client, "USE flickr");
+    for (set, own) in [
+        ("SET @shardid_increment = 'abc', @shardid_offset = NULL", [1, 1]),
+        ("SET @shardid_increment = 7, @shardid_offset = NULL", [7, 1]),
+        ("SET @shardid_increment = -1, @shardid_offset = 1e300", [1, 1]),
+        ("SET @shardid_increment = 7, @shardid_offset = 3", [7, 3]),
+    ] {
+        query::<u64>(client, set);
+        let last = replace(client, "Tickets64");
+        assert_eq!(last % 2, 1, "{set}");
+        let steps = "SELECT @@auto_increment_increment, @@auto_increment_offset";
+        let (step, offset): (i64, i64) = query(client, steps)[0];
+        assert_eq!([step, offset], own, "{set}");
+        query::<u64>(client, "SET auto_increment_increment = 1, auto_increment_offset = 1");
+        assert_eq!(replace(client, "Tickets64"), last + 2);
+        assert_eq!(query::<(i64, i64)>(client, steps), [(1, 1)]);
+    }
+}
+
+/// The hint of the error is that very call.
+fn raising_a_table_leaves_its_rows(engine: Engine) {
+    let server = start(engine, 1, 2);
+    let client = &mut server.connect();
+    query::<u64>(client, "USE flickr");
+    for table in ["Tickets64", "Tickets32"] {
+        query::<u64>(client, &format!("REPLACE INTO {table} (stub) VALUES ('')"));
+        query::<u64>(client, &format!("REPLACE INTO {table} (stub) VALUES ('\u{e000}')"));
+        assert_eq!(replace(client, table), 5);
+        let rows = format!("SELECT id, hex(stub) FROM {table} ORDER BY id");
+        let before: Vec<(i64, String)> = query(client, &rows);
+        assert_eq!(before.len(), 3);
+        let old = format!("INSERT INTO {table} (id, stub) VALUES (1, 'b')");
+        let hint = match try_query::<i64>(client, &old) {
+            Err(refused) if refused.sqlstate == "55000" => {
+                refused.message.split_once("hint: ").expect("a hint").1.to_owned()
+            }
+            // The engine may see the row first.
+            _ => format!("CALL shardid.raise_ticket('{table}', 5)"),
+        };
+        query::<u64>(client, &hint);
+        assert_eq!(query::<(i64, String)>(client, &rows), before, "{hint}");
+        query::<u64>(client, &format!("CALL shardid.raise_ticket('{table}', 1000)"));
+        assert_eq!(query::<(i64, String)>(client, &rows), before);
+        assert_eq!(replace(client, table), 1001);
+    }
+    query::<u64>(client, "CALL shardid.raise_ticket('Tickets32', 4294967295)");
+    query::<u64>(client, "CALL shardid.raise_ticket('Tickets32', 4294967295)");
+    assert_eq!(query::<i64>(client, "SELECT count(*) FROM Tickets32"), [3]);
+}
+
+fn what_is_there_under_these_names_is_not_replaced(engine: Engine) {
+    let server = Server::builder(engine).start();
+    let client = &mut server.connect();
+    query::<u64>(
+        client,
+        "CREATE DATABASE viewed; CREATE DATABASE tabled; CREATE DATABASE fresh; CREATE TABLE tabled.Tickets32 (id INT, stub INT);
+         CREATE VIEW viewed.Tickets64 AS SELECT 7 AS id, 'own' AS stub",
+    );
+    for (database, what) in [
+        ("viewed", "viewed.Tickets64"),
+        ("tabled", "tabled.Tickets32"),
+        ("shardid", "shardid.Tickets"),
+    ] {
+        let call = format!("CALL shardid.create_flickr_tables('{database}', 1, 2)");
+        let words = expect_refused(client, &call, "42710");
+        assert!(words.starts_with(&format!("table {what}")), "{words}");
+        assert!(words.contains("hint: RENAME TABLE") || database == "shardid", "{words}");
+    }
+    assert_eq!(query::<String>(client, "SELECT stub FROM viewed.Tickets64"), ["own"]);
+    assert_eq!(query::<i64>(client, "SELECT count(*) FROM shardid.tickets"), [0]);
+    // One of the two has another class: neither is made.
+    query::<u64>(client, "CALL shardid.create_ticket('Tickets32', 2, 2)");
+    expect_refused(client, "CALL shardid.create_flickr_tables('fresh', 1, 2)", "42710");
+    assert_eq!(query::<String>(client, "SELECT name FROM shardid.tickets"), ["Tickets32"]);
+    query::<u64>(client, "CALL shardid.create_flickr_tables('fresh', 2, 2)");
+    // And again, of this server's own.
+    query::<u64>(client, "CALL shardid.create_flickr_tables('fresh', 2, 2)");
+    query::<u64>(
+        client,
+        "RENAME TABLE `viewed`.`Tickets64` TO `viewed`.`Tickets64_before`; CALL shardid.create_flickr_tables('viewed', 2, 2)",
+    );
 }

@@ -19,6 +19,7 @@ on_both_engines!(
     a_semi_synchronous_replica_has_every_number_that_a_client_was_told,
     a_copy_of_the_files_hands_out_nothing_where_it_is_known_by_another_number,
     a_restored_dump_hands_out_nothing_where_the_server_has_another_number,
+    rows_that_are_sent_by_a_replica_with_triggers_stay_those_of_their_server,
 );
 
 /// Where MySQL finds the plugins it came with; MariaDB needs none here.
@@ -53,11 +54,15 @@ fn replica_of(source: &Server, engine: Engine) -> Server {
 
 /// A replica by row that goes on following, and has what the source had up to now.
 fn follower_of(source: &Server, engine: Engine) -> Server {
+    follower_with(source, engine, &plugins(engine))
+}
+
+fn follower_with(source: &Server, engine: Engine, option: &str) -> Server {
     let replica = Server::builder(engine)
         .bare()
         .name("the replica")
         .option("--server-id=2")
-        .option(&plugins(engine))
+        .option(option)
         .start();
     source.query(
         "CREATE USER 'repl'@'%' IDENTIFIED BY 'repl'; GRANT REPLICATION SLAVE ON *.* TO 'repl'@'%'",
@@ -272,21 +277,62 @@ fn a_copy_of_the_files_hands_out_nothing_where_it_is_known_by_another_number(eng
     assert_eq!(tickets(client, 1), [3_000_005]);
 }
 
-/// A dump is a copy as well.
+/// A dump is a copy as well, also in two parts: the rows come into a schema that is there.
 fn a_restored_dump_hands_out_nothing_where_the_server_has_another_number(engine: Engine) {
     let source = source_with_everything(engine);
-    let dump = source
-        .command("dump")
-        .args(["--routines", "--triggers", "--single-transaction", "--databases", "shardid"])
-        .output()
-        .expect("the dump runs");
-    let restored = Server::builder(engine).bare().option("--server-id=2").start();
-    let mut input =
-        restored.command("client").stdin(Stdio::piped()).spawn().expect("the client runs");
-    input.stdin.take().expect("a pipe").write_all(&dump.stdout).expect("it reads");
-    assert!(input.wait().expect("it ends").success());
-    let client = &mut restored.connect();
+    let whole: &[&[&str]] = &[&["--routines", "--triggers"]];
+    let parts: &[&[&str]] =
+        &[&["--routines", "--triggers", "--no-data"], &["--no-create-info", "--skip-triggers"]];
+    for dumps in [whole, parts] {
+        let restored = Server::builder(engine).bare().option("--server-id=2").start();
+        for options in dumps {
+            let dump = source
+                .command("dump")
+                .args(["--single-transaction", "--databases", "shardid"])
+                .args(*options)
+                .args((engine == Engine::MySql).then_some("--set-gtid-purged=OFF"))
+                .output()
+                .expect("the dump runs");
+            let mut input =
+                restored.command("client").stdin(Stdio::piped()).spawn().expect("the client runs");
+            input.stdin.take().expect("a pipe").write_all(&dump.stdout).expect("it reads");
+            assert!(input.wait().expect("it ends").success());
+        }
+        let client = &mut restored.connect();
+        for sql in [
+            "SELECT shardid.next_ticket('orders')",
+            "SELECT shardid.next_id(5)",
+            "CALL shardid.next_segment('payments', NULL)",
+            "REPLACE INTO shardid.Tickets64 (stub) VALUES ('a')",
+        ] {
+            let words = expect_refused(client, sql, "55000");
+            assert!(words.contains("CALL shardid.adopt()"), "{words}");
+        }
+        query::<Adopted>(client, "CALL shardid.adopt_leaving_out(0)");
+        assert_eq!(tickets(client, 1), [5]);
+        // What is made there is of there.
+        query::<u64>(
+            client,
+            "CALL shardid.create_ticket('new', 1, 1); CALL shardid.create_shard(7, 'instagram'); CALL shardid.create_segment('new', 10)",
+        );
+        query::<(u64, u64)>(client, "SELECT shardid.next_ticket('new'), shardid.next_id(7)");
+        query::<(i64, i64, i64)>(client, "CALL shardid.next_segment('new', NULL)");
+    }
+}
+
+/// MariaDB may run the triggers of a replica for what it is sent.
+fn rows_that_are_sent_by_a_replica_with_triggers_stay_those_of_their_server(engine: Engine) {
+    let source = Server::builder(engine).name("the source").start();
+    source.query(
+        "CALL shardid.create_ticket('orders', 2, 3); CALL shardid.create_shard(5, 'instagram')",
+    );
+    let option = match engine {
+        Engine::MariaDb => "--slave-run-triggers-for-rbr=ENFORCE".to_owned(),
+        Engine::MySql => plugins(engine),
+    };
+    let replica = follower_with(&source, engine, &option);
+    promote(&replica);
+    let client = &mut replica.connect();
     expect_refused(client, "SELECT shardid.next_ticket('orders')", "55000");
-    query::<Adopted>(client, "CALL shardid.adopt_leaving_out(0)");
-    assert_eq!(tickets(client, 1), [5]);
+    expect_refused(client, "SELECT shardid.next_id(5)", "55000");
 }

@@ -9,6 +9,7 @@ use shardid_tests::{assert_rising, assert_unique, on_both_engines};
 use crate::harness::{at_once, ids, new_shard};
 
 on_both_engines!(
+    what_keeps_an_id_for_several_rows_has_a_way_around,
     ids_carry_their_shard_and_the_time,
     eight_clients_on_one_shard_get_no_id_twice,
     shards_of_one_layout_share_no_id,
@@ -234,4 +235,46 @@ fn a_layout_that_has_ended_is_refused(engine: Engine) {
     sleep(Duration::from_secs(3));
     let words = expect_refused(client, &format!("SELECT shardid.next_id({shard})"), "22003");
     assert!(words.contains("has no ids left"), "{words}");
+}
+
+/// MariaDB keeps what a subquery gave for the same values, and has the row of ROLLUP repeat the one before.
+fn what_keeps_an_id_for_several_rows_has_a_way_around(engine: Engine) {
+    let server = shared(engine);
+    let shard = new_shard(server, "instagram");
+    let client = &mut server.connect();
+    query::<u64>(
+        client,
+        &format!(
+            "CREATE DATABASE kept; USE kept; CREATE TABLE owner (u INT, shard INT); INSERT INTO owner VALUES (1, {shard});
+             CREATE TABLE event (u INT); INSERT INTO event VALUES (1), (1), (1), (1)"
+        ),
+    );
+    let mut distinct = |sql: &str| {
+        let mut ids: Vec<i64> = query(client, &sql.replace("5", &shard.to_string()));
+        ids.sort_unstable();
+        ids.dedup();
+        ids.len()
+    };
+    let kept = usize::from(engine == Engine::MariaDb);
+    let subquery =
+        "SELECT (SELECT shardid.next_id(o.shard) FROM owner o WHERE o.u = e.u) FROM event e";
+    let rollup = "SELECT shardid.next_id(5) FROM event GROUP BY u WITH ROLLUP";
+    assert_eq!(distinct(subquery), 4 - 3 * kept);
+    assert_eq!(distinct(rollup), 2 - kept);
+    assert_eq!(
+        distinct("SELECT shardid.next_id(o.shard) FROM event e JOIN owner o ON o.u = e.u"),
+        4
+    );
+    assert_eq!(
+        distinct(
+            "SELECT shardid.next_id(5) FROM (SELECT u, count(*) FROM event GROUP BY u WITH ROLLUP) r"
+        ),
+        2
+    );
+    if engine == Engine::MariaDb {
+        assert_eq!(
+            distinct(&format!("SET optimizer_switch = '{}'; {subquery}", "subquery_cache=off")),
+            4
+        );
+    }
 }

@@ -13,6 +13,7 @@ mod flickr;
 mod harness;
 mod home;
 mod ids;
+mod lower;
 mod plays;
 mod rights;
 mod segments;

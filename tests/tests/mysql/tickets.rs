@@ -66,6 +66,12 @@ fn refusals_have_their_sqlstate_and_say_what_helps(engine: Engine) {
     ] {
         expect_refused(client, &format!("CALL shardid.{procedure}"), "42704");
     }
+    // Fewer than one number would take the ticket back.
+    for inside in ["NULL, 0", "0, 0", "-5, 0", "1000001, 0", "1, NULL"] {
+        let sql = format!("SELECT shardid.take_tickets('there', {inside})");
+        let words = expect_refused(client, &sql, "22023");
+        assert!(words.contains("hint: "), "{words}");
+    }
     query::<u64>(client, "SET TRANSACTION READ ONLY; START TRANSACTION");
     expect_refused(client, "SELECT shardid.next_ticket('there')", "25006");
     query::<u64>(client, "ROLLBACK");

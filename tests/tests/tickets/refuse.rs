@@ -10,6 +10,7 @@ on_both_engines! {
     a_table_that_forgets_in_a_crash_is_refused,
     a_replica_is_refused_while_it_follows,
     a_user_who_may_not_make_functions_is_told_before_anything_is_made,
+    a_user_may_have_super_by_a_role,
     a_user_without_the_privileges_is_told_what_is_missing,
     the_password_is_taken_from_the_option_file_or_a_variable,
 }
@@ -108,6 +109,20 @@ fn a_user_who_may_not_make_functions_is_told_before_anything_is_made(engine: Eng
     assert!(error.contains("SET GLOBAL log_bin_trust_function_creators = 1"), "{error}");
     assert_eq!(servers.sql("my1", "SHOW DATABASES LIKE 'shardid'"), "", "nothing was made");
     servers.sql("my1", "SET GLOBAL log_bin_trust_function_creators = 1");
+    servers.run(&["apply", "--yes"]).ok();
+}
+
+/// `SUPER` by a role, which the tables of privileges do not show.
+fn a_user_may_have_super_by_a_role(engine: Engine) {
+    let servers = Servers::up(engine, 0, 1);
+    let default = if engine == Engine::Mysql { "TO" } else { "FOR" };
+    servers.sql(
+        "my1",
+        &format!(
+            "CREATE ROLE boss; GRANT SUPER ON *.* TO boss; CREATE USER 'maker'@'localhost'; GRANT ALL ON shardid.* TO 'maker'@'localhost'; GRANT ALL ON app.* TO 'maker'@'localhost'; GRANT boss TO 'maker'@'localhost'; SET DEFAULT ROLE boss {default} 'maker'@'localhost'"
+        ),
+    );
+    servers.edit("mysql://root@", "mysql://maker@");
     servers.run(&["apply", "--yes"]).ok();
 }
 

@@ -1,0 +1,215 @@
+//! Counters that stand too high are lowered, and no id comes again by that.
+
+use std::thread::scope;
+use std::time::Duration;
+
+use shardid_tests::my::{Engine, Server, expect_refused, query, try_query};
+use shardid_tests::mysql::Conn;
+use shardid_tests::{Clock, assert_rising, on_both_engines, wait_until};
+
+use crate::harness::ids;
+
+on_both_engines!(
+    counters_that_stand_too_high_are_lowered_unless_a_table_has_such_ids,
+    rows_of_a_transaction_that_is_open_are_waited_for,
+    nobody_is_given_an_id_while_lowering_waits,
+    counters_that_are_not_ahead_are_left_alone,
+    a_row_of_a_transaction_that_does_not_end_is_told,
+    lowering_that_was_killed_is_done_by_the_next_call,
+);
+
+/// A server with a table of ids of shard 5, and one of ids of shard 6 with few slots.
+fn with_tables(server: &Server) {
+    server.query(
+        "CALL shardid.create_shard(5, 'instagram'); CALL shardid.create_shard(6, 'js53'); CREATE DATABASE app;
+         CREATE TABLE app.`a b` (`the id` BIGINT NOT NULL DEFAULT 0 PRIMARY KEY, tag INT);
+         CREATE TABLE app.plain (id BIGINT NOT NULL DEFAULT 0 PRIMARY KEY, tag INT)",
+    );
+    for (table, column, shard) in [("a b", "the id", 5), ("plain", "id", 6)] {
+        let sql = format!("SELECT shardid.id_trigger('app', '{table}', '{column}', {shard})");
+        let trigger: String = server.value(&sql);
+        server.query(&trigger);
+    }
+}
+
+/// Raises both counters so many seconds ahead of the clock.
+fn raise(server: &Server, seconds: i64) {
+    let now: i64 =
+        server.value("SELECT timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6))");
+    for (counter, at) in
+        [("counter", now + seconds * 1_000_000), ("counter_128", (now + seconds * 1_000_000) / 128)]
+    {
+        server.query(&format!(
+            "INSERT INTO shardid.{counter} VALUES ({at}, 0); DELETE FROM shardid.{counter} WHERE id = {at} AND session = 0"
+        ));
+    }
+}
+
+/// A session that does not wait for ever, should nobody end the transaction.
+fn impatient(server: &Server) -> Conn {
+    let mut client = server.connect();
+    query::<u64>(&mut client, "SET lock_wait_timeout = 110");
+    client
+}
+
+fn waits_for_a_transaction(server: &Server) {
+    let waits = "SELECT count(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for table metadata%'";
+    wait_until(Duration::from_secs(60), "it waits for the transaction", || {
+        server.value::<i64>(waits) > 0
+    });
+}
+
+fn counters_that_stand_too_high_are_lowered_unless_a_table_has_such_ids(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    with_tables(server);
+    let client = &mut server.connect();
+    query::<u64>(
+        client,
+        "INSERT INTO app.`a b` (tag) VALUES (1); INSERT INTO app.plain (tag) VALUES (1)",
+    );
+    let before = [ids(client, 5, 10), ids(client, 6, 10)];
+    // A clock of the year after next.
+    raise(server, 60_000_000);
+    expect_refused(client, "SELECT shardid.next_id(5)", "55000");
+    expect_refused(client, "SELECT shardid.next_id(6)", "55000");
+    // An id of then was handed out.
+    for (table, layout) in [("`a b`", "instagram"), ("plain", "js53")] {
+        let late = format!("shardid.id_at_in(utc_timestamp() + INTERVAL 1 YEAR, '{layout}')");
+        query::<u64>(client, &format!("INSERT INTO app.{table} VALUES ({late}, 2)"));
+        let words = expect_refused(client, "CALL shardid.lower_counters()", "55000");
+        assert!(
+            words.contains(&table.replace('`', "")) && words.contains("later than now"),
+            "{words}"
+        );
+        query::<u64>(client, &format!("DELETE FROM app.{table} WHERE tag = 2"));
+    }
+    // Refused, it has left the counters where they were.
+    let words = expect_refused(client, "SELECT shardid.next_id(5)", "55000");
+    let ahead =
+        words.split_whitespace().find_map(|word| word.parse::<i64>().ok().filter(|n| *n > 5));
+    assert!((59_990_000..=60_000_000).contains(&ahead.expect("how far")), "{words}");
+    let words = expect_refused(
+        client,
+        "SET timestamp = 1800000000; CALL shardid.lower_counters()",
+        "55000",
+    );
+    assert!(words.contains("SET timestamp = DEFAULT"), "{words}");
+    query::<u64>(client, "SET timestamp = DEFAULT");
+    let looked: Vec<String> = query(client, "CALL shardid.lower_counters()");
+    assert_eq!(looked, ["`app`.`a b`, `app`.`plain`"]);
+    for (shard, before) in [5, 6].into_iter().zip(before) {
+        assert_rising(&[before, ids(client, shard, 10)].concat());
+    }
+}
+
+/// The rows were made while the clock was an hour ahead, and committed after it was set right.
+fn rows_of_a_transaction_that_is_open_are_waited_for(engine: Engine) {
+    let server = &Server::builder(engine).clock(Clock::Steerable).start();
+    with_tables(server);
+    for (table, shard) in [("app.`a b` (tag)", 5), ("app.plain (tag)", 6)] {
+        server.set_clock(3600.0);
+        let open = &mut server.connect();
+        query::<u64>(open, &format!("START TRANSACTION; INSERT INTO {table} VALUES (3), (3)"));
+        server.set_clock(0.0);
+        expect_refused(&mut server.connect(), &format!("SELECT shardid.next_id({shard})"), "55000");
+        let refused = scope(|scope| {
+            let lowering = scope.spawn(|| {
+                try_query::<String>(&mut impatient(server), "CALL shardid.lower_counters()")
+            });
+            waits_for_a_transaction(server);
+            query::<u64>(open, "COMMIT");
+            lowering.join().expect("it ends").expect_err("there are ids of later than now")
+        });
+        assert!(refused.message.contains("later than now"), "{refused:?}");
+        query::<u64>(open, "DELETE FROM app.`a b`; DELETE FROM app.plain");
+        query::<String>(open, "CALL shardid.lower_counters()");
+        ids(open, shard, 3);
+    }
+}
+
+/// The clock comes to where the counters stood while `lower_counters` waits for a transaction, which
+/// then takes an id.
+fn nobody_is_given_an_id_while_lowering_waits(engine: Engine) {
+    let server = &Server::builder(engine).clock(Clock::Steerable).start();
+    with_tables(server);
+    let open = &mut server.connect();
+    query::<u64>(open, "START TRANSACTION");
+    ids(open, 5, 1);
+    raise(server, 60);
+    scope(|scope| {
+        let lowering = scope
+            .spawn(|| query::<String>(&mut impatient(server), "CALL shardid.lower_counters()"));
+        waits_for_a_transaction(server);
+        server.set_clock(75.0);
+        expect_refused(open, "SELECT shardid.next_id(5)", "55000");
+        expect_refused(open, "SELECT shardid.next_id(6)", "55000");
+        query::<u64>(open, "COMMIT");
+        lowering.join().expect("it ends");
+    });
+    assert_rising(&ids(open, 5, 20));
+}
+
+fn counters_that_are_not_ahead_are_left_alone(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    with_tables(server);
+    let open = &mut server.connect();
+    query::<u64>(open, "START TRANSACTION");
+    let before = ids(open, 5, 5);
+    // It waits for nobody, and lets nobody wait.
+    let client = &mut server.connect();
+    query::<u64>(client, "SET lock_wait_timeout = 1");
+    assert_eq!(query::<String>(client, "CALL shardid.lower_counters()"), [""]);
+    assert_rising(&[before, ids(client, 5, 5), ids(open, 5, 5)].concat());
+}
+
+fn a_row_of_a_transaction_that_does_not_end_is_told(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    with_tables(server);
+    raise(server, 600);
+    // The id was taken in a transaction of its own before, and its row has no need of a counter.
+    server.query("CREATE TABLE app.taken (id BIGINT NOT NULL); INSERT INTO app.taken SELECT shardid.id_at(utc_timestamp() + INTERVAL 5 MINUTE); INSERT INTO app.`a b` VALUES (1, 1)");
+    let open = &mut server.connect();
+    query::<u64>(
+        open,
+        "START TRANSACTION; UPDATE app.`a b` SET `the id` = (SELECT id FROM app.taken)",
+    );
+    let client = &mut server.connect();
+    query::<u64>(client, "SET innodb_lock_wait_timeout = 1");
+    let words = expect_refused(client, "CALL shardid.lower_counters()", "55000");
+    assert!(words.contains("`app`.`a b` has rows of a transaction that does not end"), "{words}");
+    query::<u64>(open, "COMMIT");
+    let words = expect_refused(client, "CALL shardid.lower_counters()", "55000");
+    assert!(words.contains("later than now"), "{words}");
+}
+
+fn lowering_that_was_killed_is_done_by_the_next_call(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    with_tables(server);
+    let open = &mut server.connect();
+    query::<u64>(open, "START TRANSACTION");
+    let before = ids(open, 5, 1);
+    raise(server, 600);
+    let client = &mut impatient(server);
+    scope(|scope| {
+        let number: u64 = query(client, "SELECT connection_id()")[0];
+        let lowering = scope.spawn(|| {
+            try_query::<String>(client, "CALL shardid.lower_counters()").expect_err("it is killed");
+            // What it held, it may have again.
+            query::<u64>(client, "SET lock_wait_timeout = 1");
+            try_query::<String>(client, "CALL shardid.lower_counters()")
+                .expect_err("it waits still")
+        });
+        waits_for_a_transaction(server);
+        let words = expect_refused(&mut server.connect(), "CALL shardid.lower_counters()", "55000");
+        assert!(words.contains("by another session"), "{words}");
+        server.query(&format!("KILL QUERY {number}"));
+        let waited = lowering.join().expect("it ends");
+        assert!(
+            waited.message.contains("a transaction that has taken ids does not end"),
+            "{waited:?}"
+        );
+    });
+    query::<u64>(open, "COMMIT");
+    query::<String>(&mut server.connect(), "CALL shardid.lower_counters()");
+    assert_rising(&[before, ids(open, 5, 20)].concat());
+}
