@@ -202,9 +202,14 @@ fn scan(table: &CStr, key: Option<(&CStr, u32, pg_sys::Datum)>, mut each: impl F
     // what the extension's text keys are declared with. If something raises an
     // error, the end of the transaction closes scan and relation.
     unsafe {
-        let schema = pg_sys::get_namespace_oid(c"shardid".as_ptr(), false);
-        let table = pg_sys::get_relname_relid(table.as_ptr(), schema);
-        let relation = pg_sys::table_open(table, pg_sys::AccessShareLock as _);
+        // Looked up again once it is locked: while it was waited for, the extension may have
+        // been dropped, and made anew.
+        let name =
+            pg_sys::makeRangeVar(c"shardid".as_ptr().cast_mut(), table.as_ptr().cast_mut(), -1);
+        let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+        let table = pg_sys::RangeVarGetRelidExtended(name, lock, 0, None, std::ptr::null_mut());
+        let relation = pg_sys::table_open(table, pg_sys::NoLock as _);
+        let schema = (*(*relation).rd_rel).relnamespace;
         let mut scan_key = pg_sys::ScanKeyData::default();
         let (index, keys) = match key {
             None => (pg_sys::Oid::INVALID, 0),

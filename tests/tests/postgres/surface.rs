@@ -1,6 +1,9 @@
 //! The promised objects are there, as promised, and nothing else.
 
-use shardid_tests::{Database, Server, expect_error};
+use std::thread;
+use std::time::Duration;
+
+use shardid_tests::{Database, Server, expect_error, wait_until};
 
 use crate::ask::{column, ids, one, run, run_ahead, with_shard_5};
 
@@ -219,4 +222,31 @@ fn a_session_does_not_go_on_with_shards_of_an_extension_that_was_dropped() {
     database.psql("SELECT create_shard(5, 'elsewhere')");
     let id = ids(&mut client, "SELECT next_id(5)")[0];
     assert_eq!(ids(&mut client, "SELECT last_value FROM elsewhere.shard_id_seq")[0], id);
+}
+
+/// A first call that waited behind the change looked for a table that was no more (`XX000`).
+#[test]
+fn a_first_call_that_waits_while_the_extension_is_made_anew_finds_the_new_one() {
+    let database = with_shard_5();
+    for (again, wanted) in
+        [("CREATE EXTENSION shardid; SELECT create_shard(5)", Ok(())), ("", Err("3F000"))]
+    {
+        let mut first = database.connect();
+        let mut second = database.connect();
+        let pid: i32 = one(&mut second, "SELECT pg_backend_pid()");
+        run(&mut first, &format!("BEGIN; DROP EXTENSION shardid CASCADE; {again}"));
+        thread::scope(|scope| {
+            let call = scope.spawn(|| second.query("SELECT next_id(5)", &[]).map(|_| ()));
+            let waits =
+                format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
+            wait_until(Duration::from_secs(30), "the call waits", || database.psql(&waits) == "t");
+            run(&mut first, "COMMIT");
+            let said = call.join().unwrap();
+            let said = said.map_err(|error| error.code().map(|code| code.code().to_owned()));
+            match wanted {
+                Ok(()) => assert_eq!(said, Ok(())),
+                Err(code) => assert_eq!(said, Err(Some(code.to_owned()))),
+            }
+        });
+    }
 }
