@@ -48,9 +48,12 @@ pub trait Protocol:
 pub struct Found<S, A> {
     /// How many states there are.
     pub states: usize,
-    /// What is wrong, and the shortest way there: worlds, and what was done in each.
-    pub wrong: Option<(&'static str, Vec<(S, Option<A>)>)>,
+    /// What is wrong, and the shortest way there.
+    pub wrong: Option<(&'static str, Way<S, A>)>,
 }
+
+/// Worlds, and what was done in each.
+pub type Way<S, A> = Vec<(S, Option<A>)>;
 
 /// Goes through all orders, until something is wrong.
 pub fn explore_protocol<P: Protocol>(plot: &P) -> Found<P::State, P::Action> {
