@@ -87,6 +87,10 @@ const PERHAPS: &[(&str, &str)] = &[
     // What only calls it, as functions in quotes do, which nobody can see.
     ("CREATE VIEW v AS SELECT next_id(@)", "view public.v"),
     ("CREATE FUNCTION f() RETURNS bigint VOLATILE RETURN next_id(@)", "function public.f()"),
+    // What nobody can compute keeps nobody from dropping another shard.
+    ("CREATE TABLE t (id bigint DEFAULT next_id(1 / 0))", "public.t.id"),
+    ("CREATE TABLE t (id bigint DEFAULT next_id('five'::text::int))", "public.t.id"),
+    ("CREATE TABLE t (id bigint DEFAULT next_id(2147483647 + 1))", "public.t.id"),
     // What computes it: a function of somebody's must not be run to know.
     (
         "CREATE TABLE t (n int, id bigint DEFAULT next_id(current_setting('my.shard')::int))",
