@@ -1,11 +1,11 @@
 //! A server that is killed, with its clock set back while it is down.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
 use shardid_tests::my::{Engine, Server, query, try_query};
-use shardid_tests::{Clock, assert_unique, on_both_engines};
+use shardid_tests::{Clock, assert_unique, on_both_engines, wait_until};
 
 use crate::harness::{EndOf, ids, new_shard};
 
@@ -28,11 +28,11 @@ fn a_server_that_is_killed_with_its_clock_set_back_repeats_nothing(engine: Engin
 fn kill_under_load(engine: Engine, clock: Clock, offsets: &[f64]) {
     let server = Server::builder(engine).clock(clock).start();
     let shard = new_shard(&server, "instagram");
-    let done = AtomicBool::new(false);
+    let (done, taken) = (AtomicBool::new(false), AtomicUsize::new(0));
     let got: Vec<(usize, Vec<i64>)> = scope(|scope| {
         let threads: Vec<_> = (0..8)
             .map(|session| {
-                let (server, done) = (&server, &done);
+                let (server, done, taken) = (&server, &done, &taken);
                 scope.spawn(move || {
                     let sql = format!("SELECT shardid.next_id({shard})");
                     let mut got = Vec::new();
@@ -43,7 +43,10 @@ fn kill_under_load(engine: Engine, clock: Clock, offsets: &[f64]) {
                         };
                         while !done.load(Ordering::Relaxed) {
                             match try_query::<i64>(&mut client, &sql) {
-                                Ok(id) => got.extend(id),
+                                Ok(id) => {
+                                    taken.fetch_add(id.len(), Ordering::Relaxed);
+                                    got.extend(id);
+                                }
                                 Err(refused) => {
                                     assert!(
                                         refused.sqlstate.is_empty()
@@ -60,21 +63,28 @@ fn kill_under_load(engine: Engine, clock: Clock, offsets: &[f64]) {
             })
             .collect();
         let end = EndOf(&done);
+        // Each is a commit, which waits for the disk; and MySQL is slow with a clock of ours.
+        let take_some = || {
+            let before = taken.load(Ordering::Relaxed);
+            wait_until(Duration::from_secs(60), "ids", || {
+                taken.load(Ordering::Relaxed) >= before + 20
+            });
+            sleep(Duration::from_millis(200));
+        };
         for offset in offsets {
-            sleep(Duration::from_millis(if clock == Clock::Real { 300 } else { 800 }));
+            take_some();
             server.kill9();
             if clock != Clock::Real {
                 server.set_clock(*offset);
             }
             server.start();
         }
-        sleep(Duration::from_millis(300));
+        take_some();
         drop(end);
         threads.into_iter().map(|thread| thread.join().expect("no client has an error")).collect()
     });
     let all = assert_unique(&got);
-    // Each is a commit, which waits for the disk; and MySQL is slow with a clock of ours.
-    assert!(all > 50, "only {all} ids");
+    assert!(all >= 20 * (offsets.len() + 1), "only {all} ids");
 }
 
 fn a_kill_right_after_a_rollback_repeats_nothing(engine: Engine) {
