@@ -22,15 +22,16 @@ fn a_row_whose_number_is_that_of_another_sequence_touches_nothing_of_it() {
         "DROP SCHEMA shard_0005 CASCADE; UPDATE shardid.shard SET sequence = 'users_id_seq'; \
          UPDATE shardid.id_sequence SET sequence = 'users_id_seq'",
     );
-    for sql in [
-        "SELECT next_id(5)",
-        "SELECT next_ids(5, 2)",
-        "SELECT next_id()",
-        "SELECT next_id_from('users_id_seq')",
+    for (sql, helps) in [
+        ("SELECT next_id(5)", "create_shard(5)"),
+        ("SELECT next_ids(5, 2)", "create_shard(5)"),
+        ("SELECT next_id()", "create_shard(5)"),
+        // One that is an id sequence is not made by what makes a shard's.
+        ("SELECT next_id_from('users_id_seq')", "create_id_sequence("),
     ] {
         let refusal = expect_error(&mut client, sql, "55000");
         assert!(refusal.message.contains("users_id_seq"), "{refusal:?}");
-        assert!(refusal.hint.contains("create_shard(5)"), "{refusal:?}");
+        assert!(refusal.hint.contains(helps), "{refusal:?}");
     }
     run(&mut client, "DELETE FROM shardid.id_sequence; SELECT drop_shard(5)");
     assert_eq!(ids(&mut client, "SELECT nextval('users_id_seq')"), [2]);
