@@ -65,11 +65,12 @@ fn mark(timeline: Timeline) -> i64 {
 
 /// Whether the number was last raised on the present timeline.
 ///
-/// One that was never raised, or was altered since, has no mark: then it is of this timeline if its
-/// record is. Whoever copies a database writes new records of old pages.
+/// One that was never raised has no mark: then it is of this timeline if its record is. Whoever
+/// copies a database writes new records of old pages; and one that was raised, and has no mark,
+/// was altered since, or set by `pg_upgrade`, which says nothing of where it was raised.
 fn is_of(timeline: Timeline, seen: &ids::Page) -> bool {
     match seen.log_cnt {
-        0.. => seen.lsn > timeline.begins,
+        0.. => !seen.is_called && seen.lsn > timeline.begins,
         mark_there => mark_there == mark(timeline),
     }
 }
