@@ -33,7 +33,7 @@ CREATE PROCEDURE shardid.lower_counters()
 BEGIN
     DECLARE done BOOL DEFAULT FALSE;
     DECLARE words TEXT;
-    DECLARE its_table, its_column, its_statement TEXT CHARACTER SET utf8mb4;
+    DECLARE its_table, its_column, its_number, its_statement TEXT CHARACTER SET utf8mb4;
     DECLARE me BIGINT UNSIGNED DEFAULT connection_id();
     DECLARE its_shard, drawn, drawn_128, stood, stood_128 BIGINT;
     -- Ids may be 10 s ahead of the clock.
@@ -100,8 +100,13 @@ BEGIN
         END IF;
         -- As id_trigger writes it: SET NEW.`id` = if(…, shardid.next_id(5), NEW.`id`)
         SET its_column = substring_index(substring_index(its_statement, 'SET NEW.', -1), ' = ', 1),
-            its_shard = substring_index(substring_index(its_statement, 'shardid.next_id(', -1), ')', 1);
+            its_number = substring_index(substring_index(its_statement, 'shardid.next_id(', -1), ')', 1);
         -- The text is whoever's that made the trigger: nothing but a quoted name becomes SQL.
+        IF its_number NOT REGEXP '^[0-9]{1,9}$' THEN
+            SET words = left(concat('table ', its_table, ' has a trigger that is not as id_trigger writes it: hint: make it anew'), 128);
+            SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
+        END IF;
+        SET its_shard = its_number;
         IF its_column NOT REGEXP '^`([^`]|``)+`$' THEN
             SET words = left(concat('table ', its_table, ' has a trigger that is not as id_trigger writes it: hint: make it anew'), 128);
             SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;

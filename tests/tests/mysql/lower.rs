@@ -16,6 +16,7 @@ on_both_engines!(
     counters_that_are_not_ahead_are_left_alone,
     a_row_of_a_transaction_that_does_not_end_is_told,
     lowering_that_was_killed_is_done_by_the_next_call,
+    a_trigger_that_names_no_shard_is_told_and_the_counters_stay_where_they_stood,
 );
 
 /// A server with a table of ids of shard 5, and one of ids of shard 6 with few slots.
@@ -212,4 +213,26 @@ fn lowering_that_was_killed_is_done_by_the_next_call(engine: Engine) {
     query::<u64>(open, "COMMIT");
     query::<String>(&mut server.connect(), "CALL shardid.lower_counters()");
     assert_rising(&[before, ids(open, 5, 20)].concat());
+}
+
+/// The text of anybody's trigger: the conversion failed past every handler, and ids stayed refused.
+fn a_trigger_that_names_no_shard_is_told_and_the_counters_stay_where_they_stood(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    with_tables(server);
+    for number in ["5 or 1", "99999999999999999999", "app.f(", "-5"] {
+        server.query(&format!(
+            "CREATE TABLE app.odd (id BIGINT NOT NULL DEFAULT 0 PRIMARY KEY);
+             CREATE TRIGGER app.odd BEFORE INSERT ON app.odd FOR EACH ROW SET NEW.`id` = if(1 < 2, 7, '.shardid.next_id({number})')"
+        ));
+        raise(server, 60);
+        let client = &mut server.connect();
+        let words = expect_refused(client, "CALL shardid.lower_counters()", "55000");
+        assert!(words.contains("`app`.`odd` has a trigger that is not as"), "{number}: {words}");
+        let ahead = "SELECT max(id) < 1000000 * (unix_timestamp() + 3600) FROM (SELECT auto_increment AS id FROM information_schema.tables WHERE table_schema = 'shardid' AND table_name = 'counter') AS c";
+        assert_eq!(server.value::<Option<i64>>(ahead).unwrap_or(1), 1, "{number}");
+        server.query("DROP TABLE app.odd");
+        // In the same session: nothing is held from before.
+        query::<String>(client, "CALL shardid.lower_counters()");
+        ids(client, 5, 3);
+    }
 }
