@@ -6,7 +6,7 @@ use shardid_cluster::{MoveKind, NodeName, PlannedMove, Shard};
 
 use super::capacity::{self, Pace};
 use super::fence::Home;
-use super::journal::{Journal, Move};
+use super::journal::Journal;
 use super::login;
 use super::preflight;
 use super::road::Road;
@@ -16,6 +16,10 @@ use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::{ids, sql};
 use crate::talk;
+
+mod earlier;
+
+use earlier::{is_old_copy_at, old_copies, standing};
 
 /// Something that stands in the way, and the command that helps.
 type Problem = (String, String);
@@ -395,45 +399,4 @@ async fn target_problems(target: &mut Server, needs: Needs) -> Result<Vec<Proble
         .bind(needs.hints);
     problems.extend(target.rows(query).await?);
     Ok(problems)
-}
-
-/// A move of the shard that stands already.
-fn standing(journal: &[Move], planned: &PlannedMove) -> Option<Failure> {
-    let Move { id, state, target, .. } =
-        journal.iter().find(|m| m.shard == planned.shard && !m.state.is_over())?;
-    let failure = Failure::new(format!(
-        "shard {} is already being moved: move {id} to {target} is {state}",
-        planned.shard
-    ));
-    Some(match state.can_abort() {
-        true => {
-            failure.hint(format!("`shardid resume {id}` goes on, `shardid abort {id}` gives it up"))
-        }
-        false => failure.hint(format!("`shardid resume {id}` goes on")),
-    })
-}
-
-/// Whether a move has left an old copy of the shard where it is to go.
-fn is_old_copy_at(m: &Move, planned: &PlannedMove) -> bool {
-    m.shard == planned.shard && m.has_old_copy() && m.source == planned.target
-}
-
-/// Earlier moves whose old copies still follow this shard, or lie where it is to go.
-fn old_copies(journal: &[Move], planned: &PlannedMove) -> Vec<Failure> {
-    let said = |m: &Move| {
-        let what = if m.can_roll_back() { "still follows" } else { "is still there" };
-        let failure = Failure::new(format!(
-            "the old copy of shard {} on node {} {what}, from move {}",
-            m.shard, m.source, m.id
-        ));
-        match m.can_roll_back() && m.source == planned.target {
-            true => failure.hint(format!(
-                "`shardid rollback {0}` goes back to it, `shardid retire {0}` drops it",
-                m.id
-            )),
-            false => failure.hint(format!("drop it with `shardid retire {}`", m.id)),
-        }
-    };
-    let of_shard = journal.iter().filter(|m| m.shard == planned.shard && m.has_old_copy());
-    of_shard.filter(|m| m.way_back || m.source == planned.target).map(said).collect()
 }
