@@ -9,8 +9,13 @@
 
 SET LOCAL search_path = pg_catalog, pg_temp;
 
--- From here on only this script makes anything there. What others have made there stays
--- theirs: no call of ours fits it better.
+-- What is there already, and may have been granted to somebody.
+SELECT set_config('shardid_update.members', coalesce(string_agg(d.classid::text || ' ' || d.objid, ','), ''), true)
+    FROM pg_depend d
+    WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
+        AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid');
+
+-- From here on only this script makes anything there.
 DO $do$
 DECLARE
     maker record;
@@ -21,6 +26,33 @@ BEGIN
     LOOP
         EXECUTE format('REVOKE CREATE ON SCHEMA shardid FROM %s CASCADE', maker.name);
     END LOOP;
+END
+$do$;
+
+-- All of the extension goes to the first superuser below, and what is called in schema shardid
+-- is ours from then on. The extension's owner may have added functions of his own to it, which
+-- would run with that superuser's rights, and whoever might make functions there may have made
+-- one that fits a call better. Tables there may be the program's.
+DO $do$
+DECLARE
+    others text;
+BEGIN
+    SELECT string_agg(format('%s of role %s', pg_describe_object(o.classid, o.objid, 0), r.rolname), ', '
+        ORDER BY o.classid, o.objid) INTO others
+    FROM pg_shdepend o
+    JOIN pg_roles r ON r.oid = o.refobjid AND NOT r.rolsuper
+    WHERE o.dbid = (SELECT b.oid FROM pg_database b WHERE b.datname = current_database())
+        AND o.objsubid = 0 AND o.deptype = 'o' AND o.refclassid = 'pg_authid'::regclass
+        AND EXISTS (SELECT FROM pg_depend d WHERE d.classid = o.classid AND d.objid = o.objid AND d.objsubid = 0
+            AND (d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
+                    AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
+                OR d.refclassid = 'pg_namespace'::regclass AND d.refobjid = 'shardid'::regnamespace::oid
+                    AND d.classid <> 'pg_class'::regclass));
+    IF others IS NOT NULL THEN
+        RAISE EXCEPTION 'shardid cannot be updated: what is not a superuser''s is in the extension, or in schema shardid'
+            USING ERRCODE = '42501', DETAIL = others || '.',
+                HINT = 'ALTER EXTENSION shardid DROP ...; for what is not its own, and ALTER ... SET SCHEMA ...; for what is in its schema. What is its own, and nobody has changed, a superuser takes over: ALTER ... OWNER TO CURRENT_USER;';
+    END IF;
 END
 $do$;
 
@@ -125,12 +157,33 @@ COMMENT ON SEQUENCE shardid.largest_drift IS
 -- themselves is where they stood.
 
 -- It begins where the present generators stand; a tick later, since id_time() is its beginning.
-SELECT setval('shardid.horizon'::regclass, (SELECT EXTRACT(epoch FROM greatest(
-        clock_timestamp(), max(@extschema@.id_time(pg_sequence_last_value(g.sequence), g.layout::text) + l.tick)
-    ))::numeric * 1000000
-    FROM (SELECT s.sequence, s.layout FROM shardid.shard s UNION ALL SELECT s.sequence, s.layout FROM shardid.id_sequence s) AS g
-    JOIN shardid.layout l ON l.name = g.layout
-    JOIN pg_class c ON c.oid = g.sequence AND c.relkind = 'S')::bigint);
+-- One that stands beyond any clock is refused by itself, and would have every other refused.
+DO $do$
+DECLARE
+    furthest timestamptz := 'infinity';
+    horizon timestamptz := clock_timestamp();
+    generator record;
+BEGIN
+    FOR generator IN SELECT g.sequence, @extschema@.id_time(pg_sequence_last_value(g.sequence), g.layout::text) + l.tick AS reaches
+        FROM (SELECT s.sequence, s.layout FROM shardid.shard s UNION ALL SELECT s.sequence, s.layout FROM shardid.id_sequence s) AS g
+        JOIN shardid.layout l ON l.name = g.layout
+        JOIN pg_class c ON c.oid = g.sequence AND c.relkind = 'S'
+    LOOP
+        -- The library has the settings, and is there once an id was read.
+        IF current_setting('shardid.max_jump') <> '-1' THEN
+            -- No session may have allowed more drift than a day.
+            furthest := clock_timestamp() + greatest(current_setting('shardid.max_jump')::interval, interval '25 hours');
+        END IF;
+        IF generator.reaches > furthest THEN
+            RAISE WARNING 'sequence % stands too far ahead of the clock, at %', generator.sequence, generator.reaches
+                USING HINT = 'Its shard is refused until then, as before; drop_shard() forgets it.';
+        ELSE
+            horizon := greatest(horizon, generator.reaches);
+        END IF;
+    END LOOP;
+    PERFORM setval('shardid.horizon'::regclass, (EXTRACT(epoch FROM horizon)::numeric * 1000000)::bigint);
+END
+$do$;
 
 -- Defaults, views and functions go on with what they are bound to; new ones get that for a
 -- number of any size. One name for both would make parameters of no known type ambiguous.
@@ -208,6 +261,8 @@ BEGIN
     END IF;
     fitting := shardid.layout_ticks(epoch, tick, shards, slots, ticks);
     ends := shardid.layout_end(epoch, tick, fitting);
+    -- Two sessions that make one layout: the second waits here, and then sees the first one's.
+    PERFORM shardid.lock_number('shardid.layout'::regclass, hashtext(name), true);
     SELECT * INTO known FROM shardid.layout l WHERE l.name = create_layout.name;
     IF FOUND AND if_not_exists
         AND (known.epoch, known.tick, known.ticks, known.shards, known.slots) = (epoch, tick, fitting, shards, slots)
@@ -233,7 +288,7 @@ BEGIN
     INSERT INTO shardid.layout VALUES (name, epoch, tick, fitting, shards, slots);
     RETURN ends;
 EXCEPTION
-    -- Another session has made it meanwhile.
+    -- Another session has made it, and this transaction sees only what was there before.
     WHEN unique_violation THEN
         RAISE EXCEPTION 'layout "%" exists already', name
             USING ERRCODE = '42710', HINT = 'SELECT * FROM shardid.layouts;';
@@ -251,6 +306,67 @@ RETURN shardid.create_layout(name, epoch, tick, shards, slots, ticks, if_not_exi
 COMMENT ON FUNCTION @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint, boolean) IS
     'add a layout: name, epoch, tick, how many shards, how many ids a tick; returns when it ends';
 
+-- What an id sequence gave out is not forgotten with it: another may be made for its table,
+-- here, in a restored dump, or where a move has brought the shard.
+CREATE TABLE shardid.dropped_id_sequence (
+    shard integer NOT NULL,
+    layout text COLLATE "C" NOT NULL,
+    floor bigint,
+    lost boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (shard, layout)
+);
+COMMENT ON TABLE shardid.dropped_id_sequence IS 'shards and layouts of id sequences, and what is remembered of those that were dropped';
+COMMENT ON COLUMN shardid.dropped_id_sequence.floor IS 'ids that dropped ones have given out are not above this; null where none was dropped';
+COMMENT ON COLUMN shardid.dropped_id_sequence.lost IS 'whether there is one of which a dump does not tell that: its ids are before the horizon';
+
+CREATE FUNCTION shardid.row_kept() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    -- How far its ids went is not known here, and nothing else here says it.
+    IF NEW.lost THEN
+        PERFORM shardid.note_restored(NULL::oid);
+    END IF;
+    UPDATE shardid.dropped_id_sequence d SET floor = greatest(d.floor, NEW.floor), lost = d.lost OR NEW.lost
+        WHERE (d.shard, d.layout) = (NEW.shard, NEW.layout);
+    IF FOUND THEN
+        RETURN NULL;
+    END IF;
+    RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION shardid.row_kept() IS 'has a row that is there already be no less than the new one, also where a dump is restored';
+
+CREATE TRIGGER row_kept BEFORE INSERT ON shardid.dropped_id_sequence
+    FOR EACH ROW EXECUTE FUNCTION shardid.row_kept();
+
+CREATE OR REPLACE FUNCTION shardid.layout_is_frozen() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'TRUNCATE' THEN
+        RAISE EXCEPTION 'layouts are built in or may be in use, and cannot be truncated'
+            USING ERRCODE = '55006', HINT = 'DELETE FROM shardid.layout WHERE name = ...; where it is unused.';
+    END IF;
+    IF TG_OP = 'UPDATE' AND NEW IS NOT DISTINCT FROM OLD THEN
+        RETURN NEW;
+    END IF;
+    IF OLD.name IN ('instagram', 'snowflake', 'uidgenerator', 'log32', 'log32_2020', 'decimal19', 'js53') THEN
+        RAISE EXCEPTION 'layout "%" is built in and cannot be changed', OLD.name
+            USING ERRCODE = '55006', HINT = 'Add a layout of your own with create_layout().';
+    END IF;
+    IF EXISTS (SELECT FROM shardid.shard s WHERE s.layout = OLD.name)
+        OR EXISTS (SELECT FROM shardid.id_sequence s WHERE s.layout = OLD.name)
+        OR EXISTS (SELECT FROM shardid.dropped_id_sequence s WHERE s.layout = OLD.name)
+    THEN
+        RAISE EXCEPTION 'layout "%" is in use and cannot be changed', OLD.name
+            USING ERRCODE = '55006',
+                DETAIL = 'Ids that were made with it would be read wrongly.',
+                HINT = 'Add another layout with create_layout().';
+    END IF;
+    RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+END
+$$;
+COMMENT ON FUNCTION shardid.layout_is_frozen() IS 'refuses to change a layout that is built in or in use';
+
 CREATE FUNCTION shardid.row_restored() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -258,8 +374,9 @@ BEGIN
     IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = NEW.sequence
         AND (s.seqmin = -1000 OR TG_RELID <> 'shardid.ticket'::regclass))
     THEN
-        -- There is nothing of an id sequence but that.
+        -- All that is left of an id sequence.
         IF TG_RELID = 'shardid.id_sequence'::regclass THEN
+            INSERT INTO shardid.dropped_id_sequence (shard, layout, lost) VALUES (NEW.shard, NEW.layout, true);
             RETURN NULL;
         END IF;
         NEW.sequence := NULL;
@@ -289,15 +406,44 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'last_id_at_most_wrapp
 COMMENT ON FUNCTION shardid.last_id_at_most(regclass, bigint, text) IS
     'the highest id that a generator can have given out; null for one that is lost';
 
+CREATE FUNCTION shardid.remembered_floor(shard bigint, layout text) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'remembered_floor_wrapper';
+COMMENT ON FUNCTION shardid.remembered_floor(bigint, text) IS
+    'what ids of dropped id sequences of that shard and layout are not above; null where none was dropped';
+
 CREATE FUNCTION shardid.raise_horizon(id bigint, layout text) RETURNS void
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'raise_horizon_wrapper';
 COMMENT ON FUNCTION shardid.raise_horizon(bigint, text) IS
     'has the horizon be no earlier than an id, whose generator nobody here has known so far';
 
+CREATE FUNCTION shardid.go_on_above(sequence regclass, last bigint) RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'go_on_above_wrapper';
+COMMENT ON FUNCTION shardid.go_on_above(regclass, bigint) IS
+    'has a generator go on above an id, having given out nothing above it elsewhere';
+
+CREATE FUNCTION shardid.carry_generator(sequence regclass, shard integer, last bigint, layout text) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM shardid.shard s WHERE s.state = 'open' AND (s.shard = carry_generator.shard
+        OR s.sequence = carry_generator.sequence
+        OR EXISTS (SELECT FROM shardid.id_sequence i WHERE i.sequence = carry_generator.sequence AND i.shard = s.shard)))
+    THEN
+        RAISE EXCEPTION 'shard % gives ids here', shard
+            USING ERRCODE = '55006', DETAIL = format('Sequence %s was to go on above %s.', sequence, last),
+                HINT = 'SELECT * FROM shardid.shards;';
+    END IF;
+    PERFORM shardid.go_on_above(sequence, last);
+    -- If it is put back before it has given an id, nothing else here knows of those.
+    PERFORM shardid.raise_horizon(last, layout);
+END
+$$;
+COMMENT ON FUNCTION shardid.carry_generator(regclass, integer, bigint, text) IS
+    'has a generator of a shard that lives elsewhere, and is about to come here, go on above the last id that it can have given out there';
+
 CREATE FUNCTION shardid.wait_for_clock(id bigint, layout text) RETURNS boolean
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'wait_for_clock_wrapper';
 COMMENT ON FUNCTION shardid.wait_for_clock(bigint, text) IS
-    'waits until the clock has passed the tick of an id, if that is no further ahead than ids may be; returns whether it has';
+    'waits until the clock has passed the slot of an id, if that is no further ahead than ids may be; returns whether it has';
 
 CREATE FUNCTION shardid.id_at("time" timestamptz, layout text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_at_in_wrapper';
@@ -354,15 +500,33 @@ COMMENT ON FUNCTION shardid.lock_number(regclass, integer, boolean) IS
 
 CREATE FUNCTION shardid.check_name(sequence regclass, path text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    taken record;
 BEGIN
     IF to_regclass(path) IS DISTINCT FROM sequence THEN
         RAISE EXCEPTION 'relation % was renamed or replaced meanwhile', path
             USING ERRCODE = '40001', HINT = 'Try again.';
     END IF;
+    -- Nothing that is read of it here would be true.
+    IF NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = sequence) THEN
+        RAISE EXCEPTION 'sequence % was made meanwhile, and this transaction does not see it', path
+            USING ERRCODE = '40001', HINT = 'Try again in a transaction of its own.';
+    END IF;
+    -- Under a name that it was given: the one that is made would go on in it, and end it when it goes.
+    SELECT * INTO taken FROM (
+        SELECT 'shard', s.shard::text FROM shardid.shard s WHERE s.sequence = check_name.sequence
+        UNION ALL SELECT 'an id sequence of shard', s.shard::text FROM shardid.id_sequence s WHERE s.sequence = check_name.sequence
+        UNION ALL SELECT 'ticket', quote_ident(s.name) FROM shardid.ticket s WHERE s.sequence = check_name.sequence
+        UNION ALL SELECT 'segment tag', quote_ident(s.tag) FROM shardid.segment s WHERE s.sequence = check_name.sequence
+    ) AS listed (kind, name) LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'sequence % exists already: it is % %', path, taken.kind, taken.name
+            USING ERRCODE = '42P07', HINT = format('Choose another name, or rename it: %s RENAME TO ...;', shardid.alter_command(sequence));
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION shardid.check_name(regclass, text) IS
-    'refuses to go on with a sequence that has lost its name while it was waited for';
+    'refuses to go on with a sequence that has lost its name while it was waited for, or is something else''s';
 
 CREATE FUNCTION shardid.alter_sequence(sequence regclass, change text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -407,6 +571,14 @@ $$;
 COMMENT ON FUNCTION shardid.may_own(oid, regclass) IS
     'whether what belongs to that role may serve its caller: it is the caller, or may write to that table';
 
+CREATE FUNCTION shardid.alter_command(relation regclass) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format('ALTER %s %s', upper(replace(o.type, 'composite type', 'type')), relation)
+    FROM pg_identify_object('pg_class'::regclass::oid, relation::oid, 0) o
+$$;
+COMMENT ON FUNCTION shardid.alter_command(regclass) IS
+    'how a command begins that alters a relation: ALTER VIEW and its name, if it is one';
+
 CREATE FUNCTION shardid.check_owner(relation regclass, listed regclass) RETURNS void
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -416,7 +588,9 @@ BEGIN
         RAISE EXCEPTION 'relation % exists already and belongs to role "%"', relation, pg_get_userbyid(owner)
             USING ERRCODE = '42501',
                 DETAIL = format('It is taken up only from its caller, or from a role that may write to %s.', listed),
-                HINT = format('If its numbers can be trusted: ALTER SEQUENCE %s OWNER TO CURRENT_USER; else rename it.', relation);
+                HINT = CASE WHEN EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = relation)
+                    THEN format('If its numbers can be trusted: %s OWNER TO CURRENT_USER; else rename it.', shardid.alter_command(relation))
+                    ELSE format('It is no sequence. Choose another name, or rename it: %s RENAME TO ...;', shardid.alter_command(relation)) END;
     END IF;
 END
 $$;
@@ -446,6 +620,8 @@ CREATE FUNCTION shardid.create_generator(
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     rule shardid.layout := shardid.layout_of(shard, layout);
+    -- In this order: the last shard's last id may be the largest bigint there is.
+    top bigint := ((rule.ticks - 1) * rule.shards + shard) * rule.slots + (rule.slots - 1);
     first bigint := shardid.first_id(shard::bigint, layout, floor);
     path text := format('%I.%I', schema, name);
     generator regclass := to_regclass(path);
@@ -456,9 +632,7 @@ DECLARE
 BEGIN
     IF generator IS NULL THEN
         EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE 1 NO CYCLE',
-            path, rule.shards * rule.slots, shard * rule.slots,
-            -- In this order: the last shard's last id may be the largest bigint there is.
-            ((rule.ticks - 1) * rule.shards + shard) * rule.slots + (rule.slots - 1), first);
+            path, rule.shards * rule.slots, shard * rule.slots, top, first);
         -- Of one that replaces another, next_id() takes it that ids were given out above
         -- it, and begins beyond the horizon.
         generator := path::regclass;
@@ -472,7 +646,14 @@ BEGIN
         SELECT * INTO present FROM pg_sequence s WHERE s.seqrelid = generator;
         IF present.seqincrement IS DISTINCT FROM rule.shards * rule.slots OR present.seqmin <> shard * rule.slots THEN
             RAISE EXCEPTION 'relation % exists already and is not an id sequence of shard % with layout "%"', path, shard, layout
-                USING ERRCODE = '42P07', HINT = 'Choose another schema or name, or rename what is there: ALTER ... RENAME TO ...;';
+                USING ERRCODE = '42P07', HINT = format('Choose another schema or name, or rename what is there: %s RENAME TO ...;', shardid.alter_command(generator));
+        END IF;
+        -- It would end, or begin again, before the layout does.
+        IF present.seqmax < top OR present.seqcycle THEN
+            RAISE EXCEPTION 'sequence % exists already and does not go up to the last id of shard % with layout "%"', path, shard, layout
+                USING ERRCODE = '55000',
+                    DETAIL = format('That is %s. The sequence has MAXVALUE %s %s.', top, present.seqmax, CASE WHEN present.seqcycle THEN 'CYCLE' ELSE 'NO CYCLE' END),
+                    HINT = format('ALTER SEQUENCE %s AS bigint MAXVALUE %s NO CYCLE;', path, top);
         END IF;
         -- Its generator from before, left by an extension that was dropped, or restored: it
         -- knows where it stands, and next_id() goes on above that. Unless it came from a
@@ -691,6 +872,8 @@ BEGIN
     PERFORM shardid.check_schema(path);
     -- Two sessions that make one shard: the second waits here, and then sees the first one's.
     PERFORM shardid.lock_number('shardid.shard'::regclass, shard, true);
+    -- Or two shards in one schema. No shard has such a number.
+    PERFORM shardid.lock_number('shardid.shard'::regclass, -1 - (hashtext(path) & 2147483647), true);
     SELECT * INTO known FROM shardid.shard s WHERE s.shard = create_shard.shard FOR UPDATE;
     -- Its sequence went with its schema, or was left out of a dump: where it stood is not known.
     lost := known.state = 'open' AND NOT shardid.is_generator(known.sequence::regclass, known.shard, known.layout);
@@ -708,6 +891,15 @@ BEGIN
                 DETAIL = CASE WHEN known.state = 'moved' THEN format('It lives on node "%s".', known.node)
                     ELSE format('Its sequence is %s, its layout "%s".', known.sequence, known.layout) END,
                 HINT = 'SELECT * FROM shardid.shards;';
+    END IF;
+    -- It has its ids on the server that this is a copy of.
+    IF known.cluster IS NOT NULL AND (known.system_identifier, known.database)
+        IS DISTINCT FROM ((SELECT c.system_identifier FROM pg_control_system() c), current_database())
+    THEN
+        RAISE EXCEPTION 'shard % belongs to another server or database, of which this is a copy', shard
+            USING ERRCODE = 'SI003',
+                DETAIL = format('It was placed in database "%s" of the server it came from, which may still hand out its ids.', known.database),
+                HINT = format('When the other copy is gone for good: SELECT adopt_shard(%s); then this again.', shard);
     END IF;
     IF known.layout <> layout AND known.floor > shardid.first_id(shard::bigint, layout, NULL::bigint) THEN
         RAISE EXCEPTION 'shard % had ids of layout "%" that are far above those of layout "%"', shard, known.layout, layout
@@ -744,8 +936,7 @@ BEGIN
     EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', path, format('a new id on shard %s', shard));
     INSERT INTO shardid.shard AS s (shard, layout, sequence) VALUES (shard, layout, generator)
         ON CONFLICT ON CONSTRAINT shard_pkey DO UPDATE
-        SET layout = EXCLUDED.layout, sequence = EXCLUDED.sequence, state = 'open', node = NULL,
-            map_version = NULL, cluster = NULL, system_identifier = NULL, database = NULL;
+        SET layout = EXCLUDED.layout, sequence = EXCLUDED.sequence, state = 'open';
     RETURN generator;
 END
 $$;
@@ -858,6 +1049,7 @@ DECLARE
     parts text[];
     generator regclass;
     known shardid.id_sequence;
+    floor bigint;
     replaces boolean;
 BEGIN
     BEGIN
@@ -886,6 +1078,8 @@ BEGIN
         RAISE EXCEPTION 'schema "%" does not exist', parts[1]
             USING ERRCODE = '3F000', DETAIL = format('Sequence "%s" was to be made in it.', parts[2]), HINT = format('CREATE SCHEMA %I;', parts[1]);
     END IF;
+    -- Two sessions that make one sequence: the second waits here, and then sees the first one's.
+    PERFORM shardid.lock_number('shardid.id_sequence'::regclass, hashtext(format('%I.%I', parts[1], parts[2])), true);
     SELECT * INTO known FROM shardid.id_sequence s WHERE s.sequence = to_regclass(format('%I.%I', parts[1], parts[2]));
     IF FOUND AND if_not_exists AND (known.shard, known.layout) = (shard, layout) THEN
         RETURN known.sequence;
@@ -895,11 +1089,18 @@ BEGIN
             USING ERRCODE = '42710', DETAIL = format('It is of shard %s, with layout "%s".', known.shard, known.layout),
                 HINT = 'SELECT * FROM shardid.id_sequence;';
     END IF;
-    -- One of this shard that was dropped may have had this name.
+    -- One of this shard that was dropped may have been this table's.
+    floor := shardid.remembered_floor(shard::bigint, layout);
+    -- Where event triggers are off, its row is there still.
     replaces := EXISTS (SELECT FROM shardid.id_sequence s WHERE s.shard = create_id_sequence.shard
         AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = s.sequence));
-    generator := shardid.create_generator(parts[1]::name, parts[2]::name, shard, layout, NULL::bigint, replaces);
+    generator := shardid.create_generator(parts[1]::name, parts[2]::name, shard, layout, floor, replaces);
     INSERT INTO shardid.id_sequence VALUES (generator, shard, layout);
+    -- Here, so that whoever drops it has a row to write to.
+    INSERT INTO shardid.dropped_id_sequence (shard, layout) SELECT create_id_sequence.shard, create_id_sequence.layout
+        WHERE NOT EXISTS (SELECT FROM shardid.dropped_id_sequence d
+            WHERE (d.shard, d.layout) = (create_id_sequence.shard, create_id_sequence.layout))
+        ON CONFLICT ON CONSTRAINT dropped_id_sequence_pkey DO NOTHING;
     RETURN generator;
 END
 $$;
@@ -1103,13 +1304,20 @@ BEGIN
         PERFORM shardid.check_name(numbers, path);
         PERFORM shardid.check_owner(numbers, 'shardid.ticket'::regclass);
         IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = numbers
-            AND s.seqincrement = servers AND mod(s.seqstart - server, servers) = 0)
+            AND s.seqmin = -1000 AND s.seqincrement = servers AND mod(s.seqstart - server, servers) = 0)
         THEN
             RAISE EXCEPTION 'relation % exists already and is not a ticket of server % of %', path, server, servers
-                USING ERRCODE = '42P07', HINT = format('Rename what is there: ALTER SEQUENCE %s RENAME TO ...;', path);
+                USING ERRCODE = '42P07', HINT = format('Rename what is there: %s RENAME TO ...;', shardid.alter_command(numbers));
         END IF;
         SELECT greatest(CASE WHEN s.is_called THEN s.last_value ELSE s.last_value - 1 END, floor) INTO last
             FROM shardid.read_sequence(numbers::oid) s;
+        -- One of a gapless ticket stands there, and only the row that is gone said how far it was.
+        IF last = 9223372036854775807 THEN
+            RAISE EXCEPTION 'sequence % exists already and was a gapless ticket''s, or is at its end', path
+                USING ERRCODE = '55000', DETAIL = 'It does not say which numbers were handed out.',
+                    HINT = format('Rename it: %s RENAME TO ...; then, above the highest number that was handed out: SELECT shardid.create_ticket_above(%L, %s, %s, highest);',
+                        shardid.alter_command(numbers), name, server, servers);
+        END IF;
     END IF;
     EXECUTE format('COMMENT ON SEQUENCE %s IS %L', path,
         format('numbers of ticket %s: use next_ticket(%L)', name, name));
@@ -1150,6 +1358,28 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE
 RETURN shardid.drop_ticket(name);
 COMMENT ON FUNCTION @extschema@.drop_ticket(text) IS 'forget a ticket and drop its sequence; made again it begins anew';
 
+CREATE FUNCTION shardid.refuse_lost_segment(known shardid.segment, code text) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    present regclass := (SELECT c.oid FROM pg_class c
+        WHERE c.oid = known.sequence AND c.relkind = 'S' AND c.relname = known.tag
+            AND c.relnamespace = to_regnamespace('shardid_segments'));
+BEGIN
+    -- It still knows where it stands, and drop_segment() would have that forgotten.
+    IF present IS NOT NULL THEN
+        RAISE EXCEPTION 'sequence % of segment tag "%" does not count by one any more', present, known.tag
+            USING ERRCODE = code, HINT = format('ALTER SEQUENCE %s INCREMENT 1;', present);
+    END IF;
+    -- All of it: where others share the numbers, a delta that is left out hands out theirs.
+    RAISE EXCEPTION 'the sequence of segment tag "%" was dropped', known.tag
+        USING ERRCODE = code, DETAIL = format('Its numbers began at %s; how far they went is not known any more.', known.start),
+            HINT = format('SELECT drop_segment(%L); then, with a start above all of them: SELECT create_segment(%L, %s, start => ..., delta => %s, remainder => %s);',
+                known.tag, known.tag, known.step, known.delta, known.remainder);
+END
+$$;
+COMMENT ON FUNCTION shardid.refuse_lost_segment(shardid.segment, text) IS
+    'says how a segment tag is made again whose sequence was dropped';
+
 CREATE FUNCTION shardid.next_segment(tag text, step bigint, OUT first bigint, OUT last bigint, OUT delta integer)
 LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1168,9 +1398,7 @@ BEGIN
                 HINT = format('SELECT * FROM next_segment(%L);', tag);
     END IF;
     IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqincrement = 1) THEN
-        RAISE EXCEPTION 'the sequence of segment tag "%" was dropped', tag
-            USING ERRCODE = '55000', DETAIL = 'How far its numbers went is not known any more.',
-                HINT = format('SELECT drop_segment(%L); then, with a start above all of them: SELECT create_segment(%L, %s, ...);', tag, tag, known.step);
+        PERFORM shardid.refuse_lost_segment(known, '55000'::text);
     END IF;
     delta := known.delta;
     first := shardid.take_numbers(known.sequence::regclass, span);
@@ -1205,25 +1433,25 @@ BEGIN
             USING ERRCODE = '42622', DETAIL = 'It is the name of a sequence, and those have at most 63 bytes.',
                 HINT = 'Take a shorter one.';
     END IF;
-    IF start < 0 OR delta < 1 OR remainder < 0 OR remainder >= delta OR step < delta OR step > 1000000000 THEN
+    IF start NOT BETWEEN 0 AND 9223372036854775806 OR delta < 1 OR remainder < 0 OR remainder >= delta OR step < delta OR step > 1000000000 THEN
         RAISE EXCEPTION 'tag "%" cannot have segments of % numbers from % on, of which every %th leaves %', tag, step, start, delta, remainder
             USING ERRCODE = '22023',
-                DETAIL = 'A start is 0 or above, a delta 1 or above, a remainder 0 to delta - 1, and a step delta to 1000000000.',
+                DETAIL = 'A start is 0 to 9223372036854775806, a delta 1 or above, a remainder 0 to delta - 1, and a step delta to 1000000000.',
                 HINT = format('The odd numbers, 1000 at a time: SELECT create_segment(%L, 2000, delta => 2, remainder => 1);', tag);
     END IF;
     -- One at a time: two sessions that make one tag, or the first two.
     PERFORM shardid.lock_number('shardid.segment'::regclass, 0, true);
     SELECT * INTO known FROM shardid.segment s WHERE s.tag = create_segment.tag;
-    IF FOUND AND if_not_exists AND known.sequence IS NOT NULL
-        AND (known.step, known.start, known.delta, known.remainder) = (step, start, delta, remainder)
-    THEN
-        RETURN known.sequence;
-    END IF;
-    IF FOUND THEN
+    IF known.tag IS NOT NULL THEN
+        IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqincrement = 1) THEN
+            PERFORM shardid.refuse_lost_segment(known, '42710'::text);
+        END IF;
+        IF if_not_exists AND (known.step, known.start, known.delta, known.remainder) = (step, start, delta, remainder) THEN
+            RETURN known.sequence;
+        END IF;
         RAISE EXCEPTION 'segment tag "%" exists already', tag
-            USING ERRCODE = '42710', DETAIL = CASE WHEN known.sequence IS NULL THEN 'Its sequence was dropped.'
-                    ELSE format('Its step is %s, its start %s, its delta %s, its remainder %s.',
-                        known.step, known.start, known.delta, known.remainder) END,
+            USING ERRCODE = '42710', DETAIL = format('Its step is %s, its start %s, its delta %s, its remainder %s.',
+                    known.step, known.start, known.delta, known.remainder),
                 HINT = 'SELECT * FROM shardid.segments;';
     END IF;
     IF to_regnamespace('shardid_segments') IS NULL THEN
@@ -1245,7 +1473,10 @@ BEGIN
     END IF;
     IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = numbers AND s.seqincrement = 1) THEN
         RAISE EXCEPTION 'relation % exists already and is not a sequence of segments', path
-            USING ERRCODE = '42P07', HINT = format('Rename what is there: ALTER SEQUENCE %s RENAME TO ...;', path);
+            USING ERRCODE = '42P07', HINT = format('Rename what is there: %s RENAME TO ...;', shardid.alter_command(numbers));
+    END IF;
+    IF EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = numbers AND s.seqcycle) THEN
+        PERFORM shardid.alter_sequence(numbers, 'NO CYCLE'::text);
     END IF;
     INSERT INTO shardid.segment VALUES (tag, numbers, step, start, delta, remainder);
     RETURN numbers;
@@ -1304,9 +1535,7 @@ BEGIN
             USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.segments;';
     END IF;
     IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqincrement = 1) THEN
-        RAISE EXCEPTION 'the sequence of segment tag "%" was dropped', tag
-            USING ERRCODE = '55000', DETAIL = 'How far its numbers went is not known any more.',
-                HINT = format('SELECT drop_segment(%L); then, with a start above all of them: SELECT create_segment(%L, %s, ...);', tag, tag, known.step);
+        PERFORM shardid.refuse_lost_segment(known, '55000'::text);
     END IF;
     -- As for a ticket: nobody else takes numbers until this commits, and it is on disk then.
     PERFORM shardid.alter_sequence(known.sequence::regclass, 'NO CYCLE'::text);
@@ -1350,7 +1579,7 @@ BEGIN
     UPDATE shardid.shard s
         SET system_identifier = (SELECT c.system_identifier FROM pg_control_system() c),
             database = current_database()
-        WHERE s.shard = adopt_shard.shard AND s.cluster IS NOT NULL AND s.sequence IS NOT NULL;
+        WHERE s.shard = adopt_shard.shard AND s.cluster IS NOT NULL AND (s.sequence IS NOT NULL OR s.state = 'open');
     IF NOT FOUND THEN
         RAISE EXCEPTION 'shard % is not a shard of a cluster that has its sequence here', shard
             USING ERRCODE = '42704', HINT = 'SELECT * FROM shardid.shards;';
@@ -1515,17 +1744,39 @@ DECLARE
         WHERE d.classid = 'pg_class'::regclass AND d.object_type = 'sequence');
 BEGIN
     IF cardinality(gone) > 0 THEN
-        UPDATE shardid.shard s SET sequence = NULL WHERE s.sequence = ANY (gone);
-        UPDATE shardid.ticket t SET sequence = NULL WHERE t.sequence = ANY (gone);
-        UPDATE shardid.segment t SET sequence = NULL WHERE t.sequence = ANY (gone);
+        -- A row that is just being changed keeps the bare number as well: whoever may write to
+        -- these tables keeps nobody from dropping what is his own.
+        WITH listed AS (SELECT s.ctid FROM shardid.shard s WHERE s.sequence = ANY (gone) FOR UPDATE SKIP LOCKED)
+            UPDATE shardid.shard s SET sequence = NULL FROM listed WHERE s.ctid = listed.ctid;
+        -- Nobody waits here for who drops another: what it cannot write to keeps the bare number.
+        WITH remembered AS (
+            SELECT d.ctid, d.shard, d.layout FROM shardid.dropped_id_sequence d
+            WHERE (d.shard, d.layout) IN (SELECT s.shard, s.layout FROM shardid.id_sequence s
+                JOIN shardid.layout l ON l.name = s.layout AND s.shard < l.shards WHERE s.sequence = ANY (gone))
+            FOR UPDATE SKIP LOCKED
+        ), kept AS (
+            UPDATE shardid.dropped_id_sequence d
+            SET floor = greatest(d.floor, shardid.last_id_at_most(NULL::regclass, d.shard::bigint, d.layout))
+            FROM remembered r WHERE d.ctid = r.ctid RETURNING d.shard, d.layout
+        ), listed AS (
+            SELECT s.ctid FROM shardid.id_sequence s WHERE s.sequence = ANY (gone)
+                AND EXISTS (SELECT FROM remembered r WHERE (r.shard, r.layout) = (s.shard, s.layout))
+            FOR UPDATE SKIP LOCKED
+        )
+        DELETE FROM shardid.id_sequence s USING listed WHERE s.ctid = listed.ctid;
+        WITH listed AS (SELECT t.ctid FROM shardid.ticket t WHERE t.sequence = ANY (gone) FOR UPDATE SKIP LOCKED)
+            UPDATE shardid.ticket t SET sequence = NULL FROM listed WHERE t.ctid = listed.ctid;
+        WITH listed AS (SELECT t.ctid FROM shardid.segment t WHERE t.sequence = ANY (gone) FOR UPDATE SKIP LOCKED)
+            UPDATE shardid.segment t SET sequence = NULL FROM listed WHERE t.ctid = listed.ctid;
     END IF;
 END
 $$;
 COMMENT ON FUNCTION shardid.sequence_dropped() IS
-    'has shards, tickets and segments whose sequence was dropped have none: its number may become that of anything';
+    'has what shardid knows of a sequence that was dropped go: its number may become that of anything';
 
 CREATE EVENT TRIGGER shardid_sequence_dropped ON sql_drop
     EXECUTE FUNCTION shardid.sequence_dropped();
+ALTER EVENT TRIGGER shardid_sequence_dropped ENABLE ALWAYS;
 COMMENT ON EVENT TRIGGER shardid_sequence_dropped IS 'has rows of shardid whose sequence was dropped have none';
 
 COMMENT ON TABLE shardid.server IS 'at most one row: what the program shardid knows this database again by';
@@ -1543,8 +1794,14 @@ UPDATE shardid.shard s SET sequence = NULL
     WHERE s.sequence IS NOT NULL AND NOT EXISTS (SELECT FROM pg_sequence q WHERE q.seqrelid = s.sequence);
 UPDATE shardid.ticket s SET sequence = NULL WHERE NOT EXISTS (SELECT FROM pg_sequence q WHERE q.seqrelid = s.sequence);
 UPDATE shardid.segment s SET sequence = NULL WHERE NOT EXISTS (SELECT FROM pg_sequence q WHERE q.seqrelid = s.sequence);
--- An id sequence that was dropped is remembered here, and no matter of another database.
-SELECT pg_extension_config_dump('shardid.id_sequence', 'WHERE sequence IN (SELECT seqrelid FROM pg_catalog.pg_sequence)');
+-- Of one that was dropped nobody knows how far it went; its number may become that of anything.
+INSERT INTO shardid.dropped_id_sequence (shard, layout, lost)
+    SELECT DISTINCT s.shard, s.layout, true FROM shardid.id_sequence s
+    WHERE NOT EXISTS (SELECT FROM pg_sequence q WHERE q.seqrelid = s.sequence);
+DELETE FROM shardid.id_sequence s WHERE NOT EXISTS (SELECT FROM pg_sequence q WHERE q.seqrelid = s.sequence);
+INSERT INTO shardid.dropped_id_sequence (shard, layout) SELECT DISTINCT s.shard, s.layout FROM shardid.id_sequence s;
+SELECT pg_extension_config_dump('shardid.id_sequence', '');
+SELECT pg_extension_config_dump('shardid.dropped_id_sequence', '');
 
 CREATE FUNCTION shardid.replicated_row() RETURNS trigger
 LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'shardid_replicated_row';
@@ -1560,6 +1817,9 @@ ALTER TABLE shardid.shard ENABLE REPLICA TRIGGER replicated_row;
 CREATE TRIGGER replicated_row BEFORE INSERT OR UPDATE OR DELETE ON shardid.id_sequence
     FOR EACH ROW EXECUTE FUNCTION shardid.replicated_row();
 ALTER TABLE shardid.id_sequence ENABLE REPLICA TRIGGER replicated_row;
+CREATE TRIGGER replicated_row BEFORE INSERT OR UPDATE OR DELETE ON shardid.dropped_id_sequence
+    FOR EACH ROW EXECUTE FUNCTION shardid.replicated_row();
+ALTER TABLE shardid.dropped_id_sequence ENABLE REPLICA TRIGGER replicated_row;
 CREATE TRIGGER replicated_row BEFORE INSERT OR UPDATE OR DELETE ON shardid.cluster
     FOR EACH ROW EXECUTE FUNCTION shardid.replicated_row();
 ALTER TABLE shardid.cluster ENABLE REPLICA TRIGGER replicated_row;
@@ -1778,6 +2038,58 @@ CREATE TRIGGER replicated_row BEFORE INSERT OR UPDATE OR DELETE ON shardid.shard
     FOR EACH ROW EXECUTE FUNCTION shardid.replicated_row();
 ALTER TABLE shardid.shard_term ENABLE REPLICA TRIGGER replicated_row;
 
+-- What comes by replication is ignored before any trigger fires that comes after that one:
+-- these fire in replicas' sessions too, and so for a dump that is loaded in one. No trigger
+-- of these tables can be left off.
+CREATE FUNCTION shardid.keep_triggers(altered oid) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    trigger record;
+BEGIN
+    FOR trigger IN SELECT t.tgname AS name, x.fires FROM pg_trigger t
+        CROSS JOIN LATERAL (SELECT CASE WHEN t.tgname = 'replicated_row' THEN 'REPLICA'
+            WHEN t.tgtype & 1 = 1 AND (t.tgtype & 2 = 0 OR t.tgname > 'replicated_row') THEN 'ALWAYS' ELSE '' END) AS x (fires)
+        WHERE t.tgrelid = altered AND NOT t.tgisinternal
+            AND t.tgenabled <> CASE x.fires WHEN 'REPLICA' THEN 'R' WHEN 'ALWAYS' THEN 'A' ELSE 'O' END::"char"
+    LOOP
+        EXECUTE format('ALTER TABLE %s ENABLE %s TRIGGER %I', altered::regclass, trigger.fires, trigger.name);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION shardid.keep_triggers(oid) IS
+    'has the triggers of a table of shardid fire when they are to: row triggers after replicated_row in every session';
+
+-- ENABLE TRIGGER ALL, which pg_restore --disable-triggers ends with, has replicated_row() fire for
+-- everything but what it is for: rows that come by replication.
+CREATE FUNCTION shardid.table_altered() RETURNS event_trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    altered oid;
+BEGIN
+    -- Others' tables need no right to anything of ours.
+    FOR altered IN SELECT c.objid FROM pg_event_trigger_ddl_commands() c
+        JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.objid AND d.objsubid = 0 AND d.deptype = 'e'
+            AND d.refclassid = 'pg_extension'::regclass AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
+        WHERE c.classid = 'pg_class'::regclass
+    LOOP
+        PERFORM shardid.keep_triggers(altered);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION shardid.table_altered() IS 'has the triggers of tables of shardid stay as they are: what is restored or replicated without them may be true of another server alone';
+
+CREATE EVENT TRIGGER shardid_table_altered ON ddl_command_end WHEN TAG IN ('ALTER TABLE')
+    EXECUTE FUNCTION shardid.table_altered();
+ALTER EVENT TRIGGER shardid_table_altered ENABLE ALWAYS;
+COMMENT ON EVENT TRIGGER shardid_table_altered IS 'has the triggers of tables of shardid stay as they are';
+-- Of the tables above, all that is not as it is to be.
+DO $do$
+BEGIN
+    PERFORM shardid.keep_triggers(c.oid) FROM pg_class c WHERE c.relnamespace = 'shardid'::regnamespace AND c.relkind = 'r'
+        AND EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND t.tgname = 'replicated_row');
+END
+$do$;
+
 -- A TRUNCATE would be replicated, too, where nothing can ignore it.
 CREATE FUNCTION shardid.not_truncated() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1792,6 +2104,8 @@ COMMENT ON FUNCTION shardid.not_truncated() IS 'refuses TRUNCATE, which would be
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON shardid.shard
     FOR EACH STATEMENT EXECUTE FUNCTION shardid.not_truncated();
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON shardid.id_sequence
+    FOR EACH STATEMENT EXECUTE FUNCTION shardid.not_truncated();
+CREATE TRIGGER not_truncated BEFORE TRUNCATE ON shardid.dropped_id_sequence
     FOR EACH STATEMENT EXECUTE FUNCTION shardid.not_truncated();
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON shardid.cluster
     FOR EACH STATEMENT EXECUTE FUNCTION shardid.not_truncated();
@@ -1914,6 +2228,55 @@ $$;
 COMMENT ON FUNCTION shardid.check_term(integer, bigint) IS
     'refuse to go on where a shard is claimed for another term; the claim stays until the transaction ends';
 
+-- What default privileges of whoever installs this give to others on all that he makes is meant
+-- for his own: here it would move the horizon of a whole database, or run code as its owner.
+-- What was granted on what is there already stays.
+DO $do$
+DECLARE
+    granted record;
+BEGIN
+    FOR granted IN SELECT DISTINCT m.kind, m.name, CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE format('%I', r.rolname) END AS grantee
+        FROM pg_depend d
+        CROSS JOIN LATERAL (
+            SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass::text, c.relacl, c.relowner
+                FROM pg_class c WHERE d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relkind <> 'c'
+            UNION ALL SELECT 'SCHEMA', n.oid::regnamespace::text, n.nspacl, n.nspowner
+                FROM pg_namespace n WHERE d.classid = 'pg_namespace'::regclass AND n.oid = d.objid
+            UNION ALL SELECT 'ROUTINE', p.oid::regprocedure::text, p.proacl, p.proowner
+                FROM pg_proc p WHERE d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+            UNION ALL SELECT 'TYPE', t.oid::regtype::text, t.typacl, t.typowner
+                FROM pg_type t WHERE d.classid = 'pg_type'::regclass AND t.oid = d.objid AND t.typcategory <> 'A'
+        ) AS m (kind, name, acl, owner)
+        CROSS JOIN LATERAL aclexplode(m.acl) x
+        LEFT JOIN pg_roles r ON r.oid = x.grantee
+        WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
+            AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
+            AND x.grantee <> m.owner AND (x.grantee <> 0 OR m.kind NOT IN ('ROUTINE', 'TYPE'))
+            AND (d.classid::text || ' ' || d.objid) <> ALL (string_to_array(current_setting('shardid_update.members'), ','))
+    LOOP
+        EXECUTE format('REVOKE ALL ON %s %s FROM %s CASCADE', granted.kind, granted.name, granted.grantee);
+    END LOOP;
+END
+$do$;
+-- But for what nobody needs: a trigger runs code of whoever made it with the rights of who writes.
+DO $do$
+DECLARE
+    granted record;
+BEGIN
+    FOR granted IN SELECT DISTINCT c.oid::regclass AS name, CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE format('%I', r.rolname) END AS grantee
+        FROM pg_depend d
+        JOIN pg_class c ON c.oid = d.objid
+        CROSS JOIN LATERAL aclexplode(c.relacl) x
+        LEFT JOIN pg_roles r ON r.oid = x.grantee
+        WHERE d.classid = 'pg_class'::regclass AND d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
+            AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
+            AND x.privilege_type = 'TRIGGER' AND x.grantee <> c.relowner
+    LOOP
+        EXECUTE format('REVOKE TRIGGER ON %s FROM %s CASCADE', granted.name, granted.grantee);
+    END LOOP;
+END
+$do$;
+
 -- Who might call one that is declared otherwise now may call the new one.
 DO $do$
 DECLARE
@@ -1927,6 +2290,8 @@ BEGIN
             ('@extschema@.create_layout_before(text, timestamptz, interval, bigint, bigint, bigint)'::regprocedure, '@extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint, boolean)'::regprocedure),
             ('shardid.make_ticket_before(text, integer, integer, bigint)'::regprocedure, 'shardid.make_ticket(text, integer, integer, bigint, boolean)'::regprocedure),
             ('@extschema@.create_ticket_before(text, integer, integer)'::regprocedure, '@extschema@.create_ticket(text, integer, integer, boolean)'::regprocedure),
+            ('shardid.next_id(integer)'::regprocedure, '@extschema@.next_id(bigint)'::regprocedure),
+            ('shardid.next_ids(integer, integer)'::regprocedure, '@extschema@.next_ids(bigint, integer)'::regprocedure),
             ('@extschema@.create_segment_before(text, bigint, bigint, integer, integer)'::regprocedure, '@extschema@.create_segment(text, bigint, bigint, integer, integer, boolean)'::regprocedure)
         ) AS f(before, after)
         JOIN pg_proc p ON p.oid = f.before
@@ -1937,6 +2302,22 @@ BEGIN
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s%s', known.after,
             CASE known.grantee WHEN 0 THEN 'PUBLIC' ELSE format('%I', known.rolname) END,
             CASE WHEN known.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END);
+    END LOOP;
+END
+$do$;
+-- And who might not, may not.
+DO $do$
+DECLARE
+    called regprocedure;
+BEGIN
+    FOR called IN SELECT f.after FROM (VALUES
+            ('shardid.next_id(integer)'::regprocedure, '@extschema@.next_id(bigint)'::regprocedure),
+            ('shardid.next_ids(integer, integer)'::regprocedure, '@extschema@.next_ids(bigint, integer)'::regprocedure)
+        ) AS f(before, after)
+        JOIN pg_proc p ON p.oid = f.before
+        WHERE NOT EXISTS (SELECT FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) x WHERE x.grantee = 0)
+    LOOP
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', called);
     END LOOP;
 END
 $do$;
@@ -1972,27 +2353,24 @@ DECLARE
 BEGIN
     FOR member IN
         SELECT i.type, i.identity, (SELECT r.rolname FROM pg_roles r WHERE r.oid = 10) AS owner
-        FROM pg_depend d CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, 0) i
+        FROM pg_depend d
+        -- What belongs to the first superuser is pinned, and has no row here; nor has what has
+        -- no owner of its own, as a cast or the row type of a table. What the extension's owner
+        -- has added since the look above is not a superuser's, and stays his.
+        JOIN pg_shdepend o ON o.classid = d.classid AND o.objid = d.objid AND o.objsubid = 0 AND o.deptype = 'o'
+            AND o.dbid = (SELECT b.oid FROM pg_database b WHERE b.datname = current_database())
+        JOIN pg_roles r ON r.oid = o.refobjid AND r.rolsuper
+        CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, 0) i
         WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
             AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
-            AND d.classid <> 'pg_cast'::regclass
-            -- The row type of a table and the array of a type go with those: from 18 on they are members too.
-            AND NOT EXISTS (SELECT FROM pg_depend i WHERE i.classid = d.classid AND i.objid = d.objid AND i.deptype = 'i')
-            AND 10 NOT IN (SELECT n.nspowner FROM pg_namespace n WHERE d.classid = 'pg_namespace'::regclass AND n.oid = d.objid
-                UNION ALL SELECT c.relowner FROM pg_class c WHERE d.classid = 'pg_class'::regclass AND c.oid = d.objid
-                UNION ALL SELECT p.proowner FROM pg_proc p WHERE d.classid = 'pg_proc'::regclass AND p.oid = d.objid
-                UNION ALL SELECT t.typowner FROM pg_type t WHERE d.classid = 'pg_type'::regclass AND t.oid = d.objid
-                UNION ALL SELECT t.evtowner FROM pg_event_trigger t WHERE d.classid = 'pg_event_trigger'::regclass AND t.oid = d.objid)
     LOOP
         EXECUTE format('ALTER %s %s OWNER TO %I', member.type, member.identity, member.owner);
     END LOOP;
 END
 $do$;
 
-GRANT USAGE ON SCHEMA shardid TO PUBLIC;
-GRANT SELECT ON shardid.layout, shardid.shard, shardid.id_sequence, shardid.cluster,
-    shardid.ticket, shardid.server, shardid.segment, shardid.shard_term,
-    shardid.layouts, shardid.shards, shardid.tickets, shardid.segments TO PUBLIC;
+-- The others were, and it may have been taken back.
+GRANT SELECT ON shardid.dropped_id_sequence, shardid.shard_term TO PUBLIC;
 -- It does as its owner what its caller was allowed to by page::backend::may_use.
 -- Whoever could make a trigger of one on a table of his own would do with it what only the
 -- extension's tables are to do.
@@ -2000,8 +2378,11 @@ DO $do$
 DECLARE
     called regprocedure;
 BEGIN
-    FOR called IN SELECT DISTINCT t.tgfoid::regprocedure FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-        WHERE c.relnamespace = 'shardid'::regnamespace::oid AND NOT t.tgisinternal
+    FOR called IN SELECT DISTINCT t.tgfoid::regprocedure FROM pg_trigger t
+        JOIN pg_depend c ON c.classid = 'pg_class'::regclass AND c.objid = t.tgrelid AND c.deptype = 'e'
+        JOIN pg_depend p ON p.classid = 'pg_proc'::regclass AND p.objid = t.tgfoid AND p.deptype = 'e'
+        JOIN pg_extension e ON e.oid = c.refobjid AND e.oid = p.refobjid AND e.extname = 'shardid'
+        WHERE NOT t.tgisinternal
     LOOP
         EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', called);
     END LOOP;
@@ -2032,6 +2413,8 @@ REVOKE EXECUTE ON FUNCTION
     shardid.raise_segment(text, bigint),
     shardid.create_generator(name, name, integer, text, bigint, boolean),
     shardid.raise_horizon(bigint, text),
+    shardid.go_on_above(regclass, bigint),
+    shardid.carry_generator(regclass, integer, bigint, text),
     shardid.place_shards(text, text, text, integer, bigint, integer[], text[]),
     shardid.rename_node(text, text, text),
     shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
@@ -2045,7 +2428,7 @@ BEGIN
     EXECUTE format($grant$GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO %I WITH GRANT OPTION$grant$, owner);
     EXECUTE format($grant$GRANT USAGE ON SCHEMA shardid TO %I WITH GRANT OPTION$grant$, owner);
     EXECUTE format($grant$GRANT SELECT, INSERT, UPDATE, DELETE ON
-    shardid.layout, shardid.shard, shardid.id_sequence, shardid.cluster,
+    shardid.layout, shardid.shard, shardid.id_sequence, shardid.dropped_id_sequence, shardid.cluster,
     shardid.ticket, shardid.server, shardid.segment, shardid.shard_term
     TO %I WITH GRANT OPTION$grant$, owner);
     EXECUTE format($grant$GRANT EXECUTE ON FUNCTION

@@ -14,7 +14,7 @@ use shardid_ids::{
 };
 
 use crate::page::text::from_server;
-use crate::page::{backend, calls, catalog, held, sequence};
+use crate::page::{backend, calls, catalog, held, look, sequence};
 use crate::report::{self, Report};
 use crate::{generator, horizon, settings};
 
@@ -160,7 +160,7 @@ fn first_id(shard: Option<i64>, layout: Option<&[u8]>, floor: Option<i64>) -> i6
     }
     let after = floor.and_then(|floor| rule.position_at_or_below(shard, floor));
     if let Some(after) = after {
-        begin = begin.max(Position { tick: after.tick + 1, slot: 0 });
+        begin = begin.max(rule.position_of(rule.index_of(after) + 1));
     }
     if begin.tick >= rule.ticks() {
         report::layout_ended(layout).throw();
@@ -183,6 +183,20 @@ fn begin_generator(sequence: pg_sys::Oid, first: i64, replaces: bool) {
     }
 }
 
+/// Has a sequence of the caller's go on above `last`: a generator that has given nothing out
+/// above it, and has done so on another node.
+#[pg_extern]
+fn go_on_above(sequence: pg_sys::Oid, last: i64) {
+    let name = || backend::relation_name(sequence);
+    if !backend::owns(sequence) {
+        report::no_privilege(&name()).throw();
+    }
+    held::lock(sequence);
+    if let Err(unusable) = sequence::go_on_above(sequence, last, backend::timeline()) {
+        report::unusable(&name(), unusable).throw();
+    }
+}
+
 /// The highest id that a generator can have given out; `sequence` is null where it is lost.
 #[pg_extern]
 fn last_id_at_most(
@@ -202,11 +216,30 @@ fn last_id_at_most(
         // Of an unlogged one, or in a new file, nothing is known.
         sequence::last(sequence, backend::timeline()).ok().flatten()
     });
-    known.unwrap_or_else(|| {
-        let until_us = or_throw(horizon::get().read_us()).unwrap_or_else(backend::now_us);
-        let end = rule.index_of(rule.last_position());
-        rule.id(shard, rule.position_of(rule.index_at(until_us).clamp(0, end)))
-    })
+    known.unwrap_or_else(|| last_id_by_horizon(&rule, shard))
+}
+
+/// The highest id that any generator here can have given out.
+fn last_id_by_horizon(rule: &Layout, shard: Shard) -> i64 {
+    let until_us = or_throw(horizon::get().read_us()).unwrap_or_else(backend::now_us);
+    let end = rule.index_of(rule.last_position());
+    rule.id(shard, rule.position_of(rule.index_at(until_us).clamp(0, end)))
+}
+
+/// What ids of dropped id sequences are not above; `None` where none was dropped.
+///
+/// As of now: a transaction may not see in SQL what was dropped since it began.
+#[pg_extern]
+fn remembered_floor(shard: Option<i64>, layout: Option<&[u8]>) -> Option<i64> {
+    let (number, layout) = shard.zip(layout)?;
+    let layout = &*from_server(layout);
+    let (floor, lost) = catalog::dropped_id_sequence(i32::try_from(number).ok()?, layout)?;
+    if !lost {
+        return floor;
+    }
+    let rule = self::layout(layout);
+    let shard = checked_shard(&rule, number, layout);
+    Some(last_id_by_horizon(&rule, shard)).max(floor)
 }
 
 /// Has the horizon be no earlier than an id, whose generator nobody here has known so far.
@@ -225,20 +258,21 @@ fn raise_horizon(id: i64, layout: &[u8]) {
 fn note_restored(sequence: Option<pg_sys::Oid>) {
     // It is called where a row was written, and the horizon moves for all.
     if ![c"shard", c"id_sequence"].into_iter().any(|t| backend::may_write(catalog::table(t))) {
-        report::not_called_by_hand().throw();
+        report::may_not_write("shardid.shard").throw();
     }
-    if !sequence.is_some_and(|sequence| held::is_begun(sequence, backend::timeline())) {
+    if !sequence.is_some_and(|sequence| look::is_begun(sequence, backend::timeline())) {
         or_throw(horizon::get().raise_by_drift());
     }
 }
 
-/// Waits until the clock has passed the tick of an id, if that is no further ahead than
-/// ids may be; returns whether it has.
+/// Waits until the clock has passed the slot of an id, which is where a new generator would
+/// begin, if that is no further ahead than ids may be; returns whether it has.
 #[pg_extern]
 fn wait_for_clock(id: i64, layout: &[u8]) -> bool {
     let rule = self::layout(&from_server(layout));
-    let Some(tick) = rule.tick_of(id) else { return true };
-    let until_us = rule.time_us(tick + 1);
+    let Ok(parts) = rule.decode(id) else { return true };
+    let position = Position { tick: parts.tick, slot: parts.slot };
+    let until_us = rule.instant_of(rule.index_of(position) + 1);
     let left_us = || until_us - backend::now_us();
     // A crash leaves a shard ahead by a lease and a half more.
     let most_us = settings::max_drift_us() + 2 * settings::lease_us() + rule.tick_us();
@@ -257,7 +291,7 @@ fn checked_shard(rule: &Layout, shard: i64, layout: &str) -> Shard {
     )
 }
 
-/// Where a sequence stands, by its number; see [`held::stand`].
+/// Where a sequence stands, by its number; see [`look::stand`].
 #[pg_extern]
 fn read_sequence(
     sequence: pg_sys::Oid,
@@ -266,7 +300,7 @@ fn read_sequence(
     if !backend::may_see(sequence) {
         report::no_privilege(&name()).throw();
     }
-    let stand = held::stand(sequence);
+    let stand = look::stand(sequence);
     TableIterator::once(or_throw(stand.map_err(|e| report::unusable(&name(), e))))
 }
 
@@ -277,7 +311,7 @@ fn last_number(sequence: pg_sys::Oid) -> Option<i64> {
     if !backend::may_see(sequence) {
         return None;
     }
-    held::stand(sequence).ok().and_then(|(last, is_called)| is_called.then_some(last))
+    look::stand(sequence).ok().and_then(|(last, is_called)| is_called.then_some(last))
 }
 
 /// Keeps everybody else out of a sequence of the caller's until the transaction ends.
@@ -292,8 +326,13 @@ fn hold_sequence(sequence: pg_sys::Oid) {
 /// Whether a stored expression calls one of some functions with that as the first argument; see
 /// [`calls::calls_with`]. As bytes, since that is what a `pg_node_tree` and a text are.
 #[pg_extern]
-fn calls_with(expression: &[u8], functions: Vec<pg_sys::Oid>, argument: &[u8]) -> Option<i32> {
+fn calls_with(
+    expression: &[u8],
+    functions: Vec<Option<pg_sys::Oid>>,
+    argument: &[u8],
+) -> Option<i32> {
     let tree = CString::new(expression).ok()?;
+    let functions: Vec<pg_sys::Oid> = functions.into_iter().flatten().collect();
     calls::calls_with(&tree, &functions, argument)
 }
 
@@ -322,10 +361,10 @@ fn regsequence_in(name: &CStr) -> i32 {
     let name = from_server(name.to_bytes());
     let sequence = match &*name {
         "-" => pg_sys::Oid::INVALID,
-        // The bare number of what was dropped, as regclass writes it.
-        number => {
-            number.parse::<u32>().map_or_else(|_| backend::relation(&name), pg_sys::Oid::from)
-        }
+        // The bare number of what was dropped, as regclass writes it: here it may be that of
+        // anything. A name of digits has quotes.
+        number if number.parse::<u32>().is_ok() => pg_sys::Oid::INVALID,
+        name => backend::relation(name),
     };
     sequence.to_u32().cast_signed()
 }

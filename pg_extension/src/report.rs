@@ -396,6 +396,15 @@ pub(crate) fn not_called_by_hand() -> Report {
         .hint("create_shard() calls this function; there is no need to call it by hand.")
 }
 
+/// Nothing would remember the number.
+pub(crate) fn gapless_while_replicating(name: &str) -> Report {
+    Report::new(
+        b"0A000",
+        format!("ticket \"{name}\" cannot give a number without gaps while rows are replicated"),
+    )
+    .hint("Take it in a trigger of the subscriber's table: ALTER TABLE ... ENABLE ALWAYS TRIGGER ...;")
+}
+
 /// A trigger's function, called by hand; in PostgreSQL's own words.
 pub(crate) fn not_a_trigger() -> Report {
     Report::new(b"0A000", "trigger functions can only be called as triggers".into()).hint(

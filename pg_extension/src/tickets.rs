@@ -16,7 +16,7 @@ use crate::page::backend::{self, Transaction};
 use crate::page::held::{self, Place, Unusable};
 use crate::page::numbers::{self, Request, Visit};
 use crate::page::text::from_server;
-use crate::page::{BackendLocal, catalog};
+use crate::page::{BackendLocal, catalog, own_rows_are_left_out};
 use crate::report::{self, Report};
 
 /// How many numbers a record covers beyond the one it was written for, as with
@@ -34,7 +34,7 @@ const BUSY_US: i64 = 1_000_000;
 const COUNT_MAX: i64 = 1_000_000;
 
 /// The minimum of every ticket's sequence, which is below where it can stand: by this it is known.
-const LOWEST: i64 = -1000;
+pub(crate) const LOWEST: i64 = -1000;
 
 /// What was read of a ticket in the extension's tables.
 #[derive(Clone, Copy)]
@@ -222,15 +222,23 @@ impl Ticket {
                 Some(facts) => facts,
                 None => read(&self.name)?,
             };
+            // Before the lock, which would be kept: whoever may take none hinders nobody.
+            let may = backend::may_use(facts.sequence, now.user());
+            if may == Some(false) {
+                return Err(report::no_privilege(&backend::relation_name(facts.sequence)));
+            }
             // Whoever changes or drops the ticket holds this lock; behind it the
             // facts may be others, and then the change has been announced.
             held::lock(facts.sequence);
             if BACKEND.get().changes.get() == changes {
+                // It went past the extension's tables.
+                if may.is_none() {
+                    return Err(report::no_ticket(&self.name));
+                }
                 self.facts.set(Some(facts));
                 break facts;
             }
         };
-        check_privilege(facts.sequence, now, || report::no_ticket(&self.name))?;
         let anew = !self.owner.get().same_transaction(now);
         if anew && backend::steady_us() - self.recorded_us.get() > BUSY_US {
             self.ahead.set(AHEAD);
@@ -276,6 +284,9 @@ fn next_ticket_gapless(name: &[u8]) -> i64 {
     let name = &*from_server(name);
     let checked = || {
         backend::refuse_where_no_writes(c"next_ticket_gapless()")?;
+        if own_rows_are_left_out() {
+            return Err(report::gapless_while_replicating(name));
+        }
         let facts = read(name)?;
         check_privilege(facts.sequence, Transaction::current(), || report::no_ticket(name))
     };
@@ -301,8 +312,9 @@ fn take_from(sequence: Oid, count: i64) -> Result<i64, Report> {
     if catalog::sequence_shape(sequence).is_none() {
         return Err(wrong());
     }
-    held::lock(sequence);
+    // Before the lock, which would be kept.
     check_privilege(sequence, Transaction::current(), wrong)?;
+    held::lock(sequence);
     // Segments count by one; a generator of ids counts by ticks, and its clock rule is not here.
     let shape = catalog::sequence_shape(sequence).filter(|s| s.increment == 1).ok_or_else(wrong)?;
     let class = Class::new(shape.start, shape.increment).ok_or_else(wrong)?;

@@ -16,12 +16,19 @@ impl Generator {
             return Ok(facts);
         }
         backend::refuse_where_no_writes(c"next_id()")?;
-        let facts = loop {
+        let (facts, may) = loop {
             let changes = BACKEND.get().changes.get();
             let facts = match self.facts.get() {
                 Some(facts) => facts,
                 None => self.read()?,
             };
+            // Before the lock, which would be kept: whoever may not take ids hinders nobody.
+            // A change of the sequence's privileges or of a role counts as one, too.
+            let known = self.allowed.get() == (now.user(), changes);
+            let may = if known { Some(true) } else { backend::may_use(facts.sequence, now.user()) };
+            if may == Some(false) {
+                return Err(report::no_privilege(&backend::relation_name(facts.sequence)));
+            }
             let (transaction, sequence) = self.locked.get();
             if !transaction.same_transaction(now) || sequence != facts.sequence {
                 // Whoever fences or drops the shard holds this lock; behind it the
@@ -34,26 +41,20 @@ impl Generator {
                 if self.floor_layout.replace(Some(facts.layout)) != Some(facts.layout) {
                     self.floor.set(-1);
                 }
-                break facts;
+                if may.is_some() {
+                    self.allowed.set((now.user(), changes));
+                }
+                break (facts, may);
             }
         };
-        // A change of the sequence's privileges or of a role counts as well.
-        let allowed = (now.user(), BACKEND.get().changes.get());
-        let known = self.allowed.get() == allowed;
-        match if known { Some(true) } else { backend::may_use(facts.sequence, now.user()) } {
-            Some(true) => self.allowed.set(allowed),
-            Some(false) => {
-                return Err(report::no_privilege(&backend::relation_name(facts.sequence)));
-            }
-            // Dropped past the extension's tables, with its schema perhaps. The
-            // shard may have been made again since these facts were read.
-            None => {
-                self.facts.set(None);
-                return match self.read()?.sequence == facts.sequence {
-                    true => Err(self.unknown()),
-                    false => self.ready(),
-                };
-            }
+        // Dropped past the extension's tables, with its schema perhaps. The shard may have been
+        // made again since these facts were read.
+        if may.is_none() {
+            self.facts.set(None);
+            return match self.read()?.sequence == facts.sequence {
+                true => Err(self.unknown()),
+                false => self.ready(),
+            };
         }
         self.owner.set(now);
         if !self.place.get().is_some_and(|place| place.lasts()) {

@@ -243,10 +243,8 @@ pub(crate) fn watch_relations() {
     }
 }
 
-/// Waits until nobody uses the sequence any more, keeps new users out until the
-/// transaction ends, and has every backend read its facts again afterwards.
-pub(crate) fn lock_and_forget(sequence: pg_sys::Oid) {
-    lock_alone(sequence);
+/// Has every backend read again, from the transaction's end on, what it knows of a relation.
+pub(crate) fn forget(sequence: pg_sys::Oid) {
     // SAFETY: an oid that names nothing is not found.
     unsafe {
         if !pg_sys::get_rel_name(sequence).is_null() {

@@ -23,8 +23,8 @@ struct Search<'a> {
 /// Whether a stored tree calls one of some functions with that as the first argument: 2 where it
 /// does, 1 where that is known only when it runs, 0 where it is another; `None` for no call.
 ///
-/// What the argument is, is computed of constants by the server's own functions for whole
-/// numbers and casts. Nothing that somebody else has made is run, whatever it says of itself.
+/// What the argument is, is computed of constants by the server's own functions. Nothing that
+/// somebody else has made is run, whatever it says of itself.
 pub(crate) fn calls_with(tree: &CStr, functions: &[Oid], argument: &[u8]) -> Option<i32> {
     let mut search = Search { functions, argument, calls: 0, with_it: 0, unknown: 0 };
     // SAFETY: values of type pg_node_tree come from the server's catalogs alone, and are read by
@@ -122,16 +122,19 @@ unsafe fn constant<'a>(expression: *mut Node) -> Option<Option<&'a CStr>> {
         }
         let (mut output, mut is_variable) = (Oid::INVALID, false);
         pg_sys::getTypeOutputInfo(found.consttype, &mut output, &mut is_variable);
-        if output.to_u32() >= FIRST_OF_USERS {
+        if is_of_users(output) {
             return None;
         }
         Some(Some(CStr::from_ptr(pg_sys::OidOutputFunctionCall(output, found.constvalue))))
     }
 }
 
-/// Whether there is more to an expression than constants, casts and whole numbers.
+/// Whether to compute an expression might run what users have made, or take long.
 ///
-/// A function that takes long, or gives much, must not be run only to know what it gives.
+/// What is made of the server's own types by its own functions alone runs nothing else, whichever
+/// nodes it has: a domain's check, a cast and an order of a type of theirs belong to that type.
+/// Functions that are not immutable are left in place by whoever folds constants. One that may
+/// give much, such as `repeat`, must not be run only to know what it gives.
 ///
 /// # Safety
 /// A node or null.
@@ -139,35 +142,63 @@ unsafe fn constant<'a>(expression: *mut Node) -> Option<Option<&'a CStr>> {
 unsafe extern "C-unwind" fn is_foreign(node: *mut Node, context: *mut c_void) -> bool {
     #[pg_guard]
     unsafe extern "C-unwind" fn of_users(function: Oid, _context: *mut c_void) -> bool {
-        function.to_u32() >= FIRST_OF_USERS
+        is_of_users(function)
     }
-    let is_whole = |kind: Oid| [pg_sys::INT2OID, pg_sys::INT4OID, pg_sys::INT8OID].contains(&kind);
     if node.is_null() {
         return false;
     }
-    // SAFETY: a node is cast to what its tag says that it is.
+    // SAFETY: a node is cast to what its tag says that it is; all but those that are told apart
+    // here are expressions, and have a type. For what is none, the lookup raises an error.
     unsafe {
-        // It also looks up the functions of operators, which a stored tree does not keep.
-        if pg_sys::check_functions_in_node(node, Some(of_users), context) {
-            return true;
-        }
-        let allowed = match (*node).type_ {
-            NodeTag::T_Const
-            | NodeTag::T_RelabelType
-            | NodeTag::T_CoerceViaIO
-            | NodeTag::T_List => true,
+        match (*node).type_ {
+            // They read rows, and not all below them are expressions.
+            NodeTag::T_SubLink | NodeTag::T_Aggref => return true,
+            // Parts of an expression, which have no type of their own.
+            NodeTag::T_List | NodeTag::T_CaseWhen => {}
+            _ if is_of_users(pg_sys::exprType(node)) => return true,
             NodeTag::T_OpExpr => {
                 let operator = &*node.cast::<pg_sys::OpExpr>();
-                is_whole(operator.opresulttype) || operator.opfuncid.to_u32() == pg_sys::F_TEXTCAT
+                if !is_small(operator.opresulttype) && !is_concatenation(node) {
+                    return true;
+                }
             }
             NodeTag::T_FuncExpr => {
                 use pg_sys::CoercionForm::{COERCE_EXPLICIT_CAST, COERCE_IMPLICIT_CAST};
                 let call = &*node.cast::<pg_sys::FuncExpr>();
-                is_whole(call.funcresulttype)
-                    || [COERCE_EXPLICIT_CAST, COERCE_IMPLICIT_CAST].contains(&call.funcformat)
+                let is_cast =
+                    [COERCE_EXPLICIT_CAST, COERCE_IMPLICIT_CAST].contains(&call.funcformat);
+                if !is_small(call.funcresulttype) && !is_cast {
+                    return true;
+                }
             }
-            _ => false,
-        };
-        !allowed || pg_sys::expression_tree_walker(node, Some(is_foreign), context)
+            _ => {}
+        }
+        // It also looks up the functions of operators, which a stored tree does not keep.
+        pg_sys::check_functions_in_node(node, Some(of_users), context)
+            || pg_sys::expression_tree_walker(node, Some(is_foreign), context)
+    }
+}
+
+/// Whether a function or a type is not one of the server's own.
+fn is_of_users(object: Oid) -> bool {
+    object.to_u32() >= FIRST_OF_USERS
+}
+
+/// Whether values of a type are small, however they are computed.
+fn is_small(kind: Oid) -> bool {
+    // SAFETY: a lookup.
+    kind == pg_sys::NUMERICOID || unsafe { pg_sys::get_typbyval(kind) }
+}
+
+/// Whether an operator puts two texts together.
+///
+/// # Safety
+/// An `OpExpr`.
+unsafe fn is_concatenation(node: *mut Node) -> bool {
+    // SAFETY: as the caller says; a stored tree does not keep the function.
+    unsafe {
+        let operator = node.cast::<pg_sys::OpExpr>();
+        pg_sys::set_opfuncid(operator);
+        (*operator).opfuncid.to_u32() == pg_sys::F_TEXTCAT
     }
 }

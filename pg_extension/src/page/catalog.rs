@@ -58,6 +58,19 @@ pub(crate) fn id_sequence(sequence: pg_sys::Oid) -> Option<(i32, String)> {
     found
 }
 
+/// What is remembered of dropped id sequences of that shard and layout: what their ids are not
+/// above, and whether there is one of which that is not known.
+pub(crate) fn dropped_id_sequence(shard: i32, layout: &str) -> Option<(Option<i64>, bool)> {
+    let mut found = None;
+    let key = (c"dropped_id_sequence_pkey", pg_sys::F_INT4EQ, shard.into_datum()?);
+    scan(c"dropped_id_sequence", Some(key), |row| {
+        if row.text(2).as_deref() == Some(layout) {
+            found = Some((row.get(3), row.get(4).unwrap_or(false)));
+        }
+    });
+    found
+}
+
 /// The layout of that name.
 pub(crate) fn layout(name: &str) -> Option<Layout> {
     let mut found = None;
@@ -159,6 +172,7 @@ fn layout_row(row: &Row) -> Option<Layout> {
 
 /// What has no encoding.
 trait Plain: FromDatum {}
+impl Plain for bool {}
 impl Plain for i32 {}
 impl Plain for i64 {}
 impl Plain for pg_sys::Oid {}

@@ -13,7 +13,6 @@ use core::ffi::c_int;
 use pgrx::pg_sys;
 use shardid_ids::{self as ids, File, Trace};
 
-use super::backend::Timeline;
 use super::ffi;
 
 /// Where the page of a relation is: good while the relation is locked and unchanged.
@@ -53,7 +52,7 @@ impl Place {
 }
 
 impl ffi::RelationFile {
-    fn of_timeline(self, timeline: u32) -> File {
+    pub(super) fn of_timeline(self, timeline: u32) -> File {
         File {
             tablespace: self.spcOid.to_u32(),
             database: self.dbOid.to_u32(),
@@ -122,54 +121,6 @@ pub(crate) fn lock(sequence: pg_sys::Oid) {
     }
 }
 
-/// Where a sequence stands, whichever its file is: its `last_value` and `is_called`.
-///
-/// By its number. A query by its name reads whatever has that name by now; a view would run
-/// the functions of its owner with the rights of whoever reads it.
-pub(crate) fn stand(sequence: pg_sys::Oid) -> Result<(i64, bool), Unusable> {
-    look(sequence, |seen, _| (seen.last_value, seen.is_called))
-}
-
-/// Whether the page says where the generator stands: it was begun here, or has given ids here,
-/// and has not come from elsewhere since.
-pub(crate) fn is_begun(sequence: pg_sys::Oid, timeline: Timeline) -> bool {
-    let own = look(sequence, |seen, file| {
-        seen.trace_of(File { timeline: timeline.number, ..file }).is_some()
-    });
-    own.unwrap_or(false)
-}
-
-/// Reads the page of any sequence but a temporary one, whichever its file is; the file that
-/// `read` gets is of no timeline.
-fn look<T>(sequence: pg_sys::Oid, read: impl FnOnce(ids::Page, File) -> T) -> Result<T, Unusable> {
-    // SAFETY: one guard around the path; the relation is locked, and its page from
-    // `Page::lock` to `UnlockReleaseBuffer`, with nothing in between that can fail.
-    let looked = unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            let relation = ffi::try_relation_open(sequence, pg_sys::AccessShareLock as _);
-            if relation.is_null() {
-                return Err(Unusable::Gone);
-            }
-            let class = &*(*relation).rd_rel;
-            let page = if class.relkind as u8 != pg_sys::RELKIND_SEQUENCE {
-                Err(Unusable::NotASequence)
-            } else if class.relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP {
-                Err(Unusable::NotPermanent)
-            } else {
-                Page::lock(ffi::ReadBuffer(relation, 0))
-            };
-            let looked = page.map(|page| {
-                let seen = page.seen();
-                ffi::UnlockReleaseBuffer(page.buffer);
-                (seen, file_of(relation).of_timeline(0))
-            });
-            ffi::relation_close(relation, pg_sys::NoLock as _);
-            looked
-        })
-    };
-    looked.map(|(seen, file)| read(seen, file))
-}
-
 /// The page of a sequence, under its exclusive content lock.
 pub(super) struct Page {
     pub(super) buffer: pg_sys::Buffer,
@@ -198,6 +149,25 @@ impl Page {
             {
                 return Self::lock(place.buffer).map(|page| (page, place));
             }
+            Self::find(sequence, false)
+        }
+    }
+
+    /// The same for who takes nothing from the page, whether or not its file is new: what is
+    /// left on it goes with the file.
+    ///
+    /// # Safety
+    /// As [`open`](Self::open).
+    pub(super) unsafe fn open_any_file(sequence: pg_sys::Oid) -> Result<(Self, Place), Unusable> {
+        // SAFETY: as the caller says.
+        unsafe { Self::find(sequence, true) }
+    }
+
+    /// # Safety
+    /// As [`open`](Self::open).
+    unsafe fn find(sequence: pg_sys::Oid, any_file: bool) -> Result<(Self, Place), Unusable> {
+        // SAFETY: the relation is locked by this transaction.
+        unsafe {
             let relation = ffi::try_relation_open(sequence, pg_sys::NoLock as _);
             if relation.is_null() {
                 return Err(Unusable::Gone);
@@ -207,7 +177,7 @@ impl Page {
                 Err(Unusable::NotASequence)
             } else if class.relpersistence as u8 != pg_sys::RELPERSISTENCE_PERMANENT {
                 Err(Unusable::NotPermanent)
-            } else if has_new_file(relation) {
+            } else if !any_file && has_new_file(relation) {
                 Err(Unusable::NewFile)
             } else {
                 let buffer = ffi::ReadBuffer(relation, 0);
@@ -224,7 +194,7 @@ impl Page {
     ///
     /// # Safety
     /// `buffer` is pinned, and is page 0 of a sequence that is not temporary.
-    unsafe fn lock(buffer: pg_sys::Buffer) -> Result<Self, Unusable> {
+    pub(super) unsafe fn lock(buffer: pg_sys::Buffer) -> Result<Self, Unusable> {
         // SAFETY: such a relation's buffers are in shared memory, numbered
         // from 1; the magic number says that the page is laid out as below.
         unsafe {
@@ -415,7 +385,7 @@ unsafe fn needs_wal(relation: pg_sys::Relation) -> bool {
 ///
 /// # Safety
 /// `relation` is open.
-unsafe fn file_of(relation: pg_sys::Relation) -> ffi::RelationFile {
+pub(super) unsafe fn file_of(relation: pg_sys::Relation) -> ffi::RelationFile {
     // SAFETY: reads a field of an open relation; until 15 it has other names.
     #[cfg(feature = "pg15")]
     unsafe {

@@ -2,11 +2,12 @@
 //!
 //! What leaves this module is safe to call from a backend's only thread:
 //! [`sequence`] takes ids from the page, [`numbers`] takes numbers, [`highest`] keeps a
-//! number that only rises, [`held`] is what all know of it, [`catalog`] reads the extension's tables,
-//! [`backend`] knows what PostgreSQL knows about this session, [`calls`] reads stored expressions, [`text`] has texts in UTF-8, [`entry`] holds
+//! number that only rises, [`held`] is what all know of it and [`look`] what it says to who only
+//! reads, [`catalog`] reads the extension's tables, [`backend`] knows what PostgreSQL knows about
+//! this session, [`calls`] reads stored expressions, [`text`] has texts in UTF-8, [`entry`] holds
 //! the functions that PostgreSQL calls without pgrx in between and [`triggers`] those that are
-//! triggers, [`discard`] listens for `DISCARD`, [`ffi`] has the
-//! few of PostgreSQL's functions that are called without pgrx's guard.
+//! triggers, [`discard`] listens for `DISCARD`, [`ffi`] has the few of PostgreSQL's functions
+//! that are called without pgrx's guard.
 #![allow(unsafe_code)]
 
 pub(crate) mod backend;
@@ -17,6 +18,7 @@ pub(crate) mod entry;
 mod ffi;
 pub(crate) mod held;
 pub(crate) mod highest;
+pub(crate) mod look;
 pub(crate) mod numbers;
 pub(crate) mod sequence;
 pub(crate) mod text;
@@ -25,3 +27,4 @@ mod triggers;
 pub(crate) use backend::{BackendLocal, reserve_settings, watch_relations};
 pub(crate) use discard::watch_discard;
 pub(crate) use entry::sqlstate_number;
+pub(crate) use triggers::own_rows_are_left_out;

@@ -171,19 +171,52 @@ pub(crate) fn begin(
         pg_sys::ffi::pg_guard_ffi_boundary(|| {
             let (page, place) = Page::open(sequence, None)?;
             if place.made_here {
-                ffi::MarkBufferDirty(page.buffer);
-                let mut lsn = page.lsn();
-                pg_sys::CritSectionCount += 1;
-                page.set(first, LIVE);
-                if place.needs_wal {
-                    lsn = page.write_record(place);
-                }
-                page.leave(Trace::new(place.file(timeline.number), lsn, first, replaces));
-                pg_sys::CritSectionCount -= 1;
+                stand_at(&page, place, first, replaces, timeline);
             }
             ffi::UnlockReleaseBuffer(page.buffer);
             Ok(place.made_here)
         })
+    }
+}
+
+/// Says on the page of a generator that it has given out nothing above `last`, or above what
+/// the page knows of: it has done so on another server.
+///
+/// The caller has locked the relation.
+pub(crate) fn go_on_above(
+    sequence: pg_sys::Oid,
+    last: i64,
+    timeline: Timeline,
+) -> Result<(), Unusable> {
+    // SAFETY: as `visit`; the page is locked from `open_any_file` to `UnlockReleaseBuffer`.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            let (page, place) = Page::open_any_file(sequence)?;
+            let known = page.seen().trace_of(place.file(timeline.number));
+            let last = known.map_or(last, |trace| trace.last.max(last));
+            stand_at(&page, place, last, false, timeline);
+            ffi::UnlockReleaseBuffer(page.buffer);
+            Ok(())
+        })
+    }
+}
+
+/// Has a generator stand at an id, and leaves the trace that says so.
+///
+/// # Safety
+/// Runs under a guard; `page` is at `place`, and locked.
+unsafe fn stand_at(page: &Page, place: Place, last: i64, replaces: bool, timeline: Timeline) {
+    // SAFETY: inside the critical section are only assignments and the WAL calls.
+    unsafe {
+        ffi::MarkBufferDirty(page.buffer);
+        let mut lsn = page.lsn();
+        pg_sys::CritSectionCount += 1;
+        page.set(last, LIVE);
+        if place.needs_wal {
+            lsn = page.write_record(place);
+        }
+        page.leave(Trace::new(place.file(timeline.number), lsn, last, replaces));
+        pg_sys::CritSectionCount -= 1;
     }
 }
 

@@ -7,9 +7,10 @@ use core::ffi::CStr;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid, TriggerData};
 use pgrx::{FromDatum, is_a};
 
-use super::backend;
 use super::entry::{describe, guarded};
-use crate::report;
+use super::text::from_server;
+use super::{backend, catalog};
+use crate::{report, tickets};
 
 describe!(pg_finfo_generator_changed_wrapper, pg_finfo_shardid_replicated_row);
 
@@ -32,9 +33,16 @@ pub(crate) unsafe extern "C-unwind" fn generator_changed_wrapper(call: FunctionC
         }
         for tuple in [data.tg_trigtuple, data.tg_newtuple] {
             // SAFETY: both are null or rows of the trigger's own table.
-            if let Some(sequence) = unsafe { sequence_of(tuple, (*data.tg_relation).rd_att) } {
-                backend::lock_and_forget(sequence);
+            let row = unsafe { Row::of(tuple, (*data.tg_relation).rd_att) };
+            let Some((row, sequence)) = row.and_then(|row| Some((row, row.sequence()?))) else {
+                continue;
+            };
+            // Nobody takes numbers by this row from what is none of its kind, and a lock on it,
+            // as on a table of somebody else's, would keep others from what the row is not about.
+            if row.may_take_from(sequence) {
+                backend::lock_alone(sequence);
             }
+            backend::forget(sequence);
         }
         backend::forget_table(table);
         // What comes out of a trigger after the change is not looked at.
@@ -44,8 +52,9 @@ pub(crate) unsafe extern "C-unwind" fn generator_changed_wrapper(call: FunctionC
 
 /// `shardid.replicated_row()`: leaves out a row that another server's table has.
 ///
-/// Only a worker replicates; who sets `session_replication_role` in a session of his own, as to
-/// load a dump, means the row.
+/// Only a worker replicates, and by no statement: a row that comes of a trigger of the subscriber's
+/// own, which it runs, is one of ours. Who sets `session_replication_role` in a session of his
+/// own, as to load a dump, means the row, too.
 ///
 /// # Safety
 /// Called by PostgreSQL.
@@ -53,11 +62,29 @@ pub(crate) unsafe extern "C-unwind" fn generator_changed_wrapper(call: FunctionC
 pub(crate) unsafe extern "C-unwind" fn shardid_replicated_row(call: FunctionCallInfo) -> Datum {
     guarded(move || {
         let data = trigger_data(call).ok_or_else(report::not_a_trigger)?;
-        // SAFETY: a plain variable of the backend.
-        let replicates = unsafe { !pg_sys::MyBgworkerEntry.is_null() };
+        let replicates = replicates_at(1);
         let row = if data.tg_newtuple.is_null() { data.tg_trigtuple } else { data.tg_newtuple };
         Ok(if replicates { 0 } else { row as i64 })
     })
+}
+
+/// Whether what a statement writes to our tables now is taken for replicated rows: it is called
+/// by the worker itself, as a default of a column that the publisher does not have.
+pub(crate) fn own_rows_are_left_out() -> bool {
+    // SAFETY: a plain variable of the backend.
+    let as_replica = unsafe {
+        pg_sys::SessionReplicationRole == pg_sys::SESSION_REPLICATION_ROLE_REPLICA as i32
+    };
+    as_replica && replicates_at(0)
+}
+
+/// Whether this is a worker, that many triggers deep.
+fn replicates_at(depth: i32) -> bool {
+    // SAFETY: a plain variable of the backend; the function reads another, and takes nothing.
+    unsafe {
+        !pg_sys::MyBgworkerEntry.is_null()
+            && pgrx::direct_function_call::<i32>(pg_sys::pg_trigger_depth, &[]) == Some(depth)
+    }
 }
 
 /// What a trigger is called with; `None` for a call by hand.
@@ -70,20 +97,52 @@ fn trigger_data<'a>(call: FunctionCallInfo) -> Option<&'a TriggerData> {
     }
 }
 
-/// The value of a row's column `sequence`.
-///
-/// # Safety
-/// The row is null, or one that the descriptor is of.
-unsafe fn sequence_of(tuple: pg_sys::HeapTuple, descriptor: pg_sys::TupleDesc) -> Option<Oid> {
-    const SEQUENCE: &CStr = c"sequence";
-    if tuple.is_null() {
-        return None;
+/// A row of one of the tables that name a sequence.
+#[derive(Clone, Copy)]
+struct Row {
+    tuple: pg_sys::HeapTuple,
+    descriptor: pg_sys::TupleDesc,
+}
+
+impl Row {
+    /// # Safety
+    /// The row is null, or one that the descriptor is of; both live as long as this.
+    unsafe fn of(tuple: pg_sys::HeapTuple, descriptor: pg_sys::TupleDesc) -> Option<Self> {
+        (!tuple.is_null()).then_some(Self { tuple, descriptor })
     }
-    let mut is_null = false;
-    // SAFETY: the caller says so; the extension's tables declare that column as regclass.
-    unsafe {
-        let column = pg_sys::SPI_fnumber(descriptor, SEQUENCE.as_ptr());
-        let datum = pg_sys::heap_getattr(tuple, column, descriptor, &mut is_null);
-        Oid::from_datum(datum, is_null).filter(|&sequence| sequence != Oid::INVALID)
+
+    /// The value of a column, if there is one of that name, and it is not null.
+    fn value<T: FromDatum>(self, column: &CStr) -> Option<T> {
+        let mut is_null = false;
+        // SAFETY: `of` was told so; a column that is not there has a number below 1.
+        unsafe {
+            let column = pg_sys::SPI_fnumber(self.descriptor, column.as_ptr());
+            if column < 1 {
+                return None;
+            }
+            let datum = pg_sys::heap_getattr(self.tuple, column, self.descriptor, &mut is_null);
+            T::from_datum(datum, is_null)
+        }
+    }
+
+    fn sequence(self) -> Option<Oid> {
+        self.value(c"sequence").filter(|&sequence| sequence != Oid::INVALID)
+    }
+
+    /// Whether the sequence is of the shape that the row's kind has: others are refused
+    /// wherever numbers are taken by the row.
+    fn may_take_from(self, sequence: Oid) -> bool {
+        let Some(shape) = catalog::sequence_shape(sequence) else { return false };
+        match (self.value::<i32>(c"shard"), self.value::<&[u8]>(c"layout")) {
+            (Some(shard), Some(layout)) => {
+                catalog::layout(&from_server(layout)).is_some_and(|layout| {
+                    let (increment, min) =
+                        (layout.shards() * layout.slots(), i64::from(shard) * layout.slots());
+                    (shape.increment, shape.min) == (increment, min)
+                })
+            }
+            // A ticket's.
+            _ => shape.min == tickets::LOWEST,
+        }
     }
 }

@@ -90,6 +90,7 @@ impl Generator {
 }
 
 /// What a generator gave in one case.
+#[derive(Clone)]
 pub(crate) struct Account {
     case: String,
     taken: Vec<(String, Vec<i64>)>,

@@ -98,7 +98,7 @@ fn what_is_dropped_with_its_schema_leaves_no_number_behind() {
             (
                 "42710",
                 "SELECT create_segment('orders', 10, if_not_exists => true)",
-                "shardid.segments",
+                "drop_segment('orders')",
             ),
         ] {
             let refusal = expect_error(&mut client, sql, sqlstate);

@@ -2,13 +2,18 @@
 //!
 //! `create_shard` and its like took advisory locks with keys that anybody could take, and keep.
 
+use std::thread;
+use std::time::Duration;
+
 use shardid_tests::{Database, expect_error};
 
-use crate::ask::{column, run, with_shard_5};
+use crate::ask::{column, one, run, with_shard_5};
 
 /// What takes a lock of its own, and the table that it is about.
-const LOCKING: [(&str, &str); 6] = [
+const LOCKING: [(&str, &str); 8] = [
     ("SELECT create_shard(7)", "shard"),
+    ("SELECT create_id_sequence('photo_ids', 5)", "id_sequence"),
+    ("SELECT create_layout('mine', '2026-01-01Z', '10 ms', 1024, 10000)", "layout"),
     ("SELECT create_ticket('photos')", "ticket"),
     ("SELECT shardid.create_ticket_above('bills', 1, 1, 5)", "ticket"),
     ("SELECT create_segment('orders', 10)", "segment"),
@@ -27,8 +32,11 @@ fn no_function_takes_a_lock_that_anybody_may_take() {
             "SELECT concat_ws(' ', locktype, classid::regclass, objid) FROM pg_locks \
              WHERE pid = pg_backend_pid() AND locktype IN ('advisory', 'object') AND (locktype = 'advisory' OR classid >= 16384)",
         );
-        assert_eq!(held.len(), 1, "{sql}: {held:?}");
-        assert!(held[0].starts_with(&format!("object shardid.{table} ")), "{sql}: {held:?}");
+        let ours = format!("object shardid.{table} ");
+        assert!(
+            !held.is_empty() && held.iter().all(|lock| lock.starts_with(&ours)),
+            "{sql}: {held:?}"
+        );
         run(&mut client, "COMMIT");
     }
     let calls: Vec<String> = column(
@@ -44,7 +52,7 @@ fn two_sessions_that_make_the_same_are_one_after_the_other() {
     let database = with_shard_5();
     let (mut first, mut second) = (database.connect(), database.connect());
     run(&mut second, "SET lock_timeout = '200ms'");
-    for (sql, _) in LOCKING.into_iter().take(5) {
+    for (sql, _) in LOCKING.into_iter().take(7) {
         run(&mut first, &format!("BEGIN; {sql}"));
         expect_error(&mut second, sql, "55P03");
         run(&mut first, "ROLLBACK");
@@ -69,7 +77,7 @@ fn who_may_not_write_may_not_lock() {
     let database = with_shard_5();
     let stranger = database.role("stranger");
     let mut client = database.connect_as(&stranger);
-    for table in ["shard", "ticket", "segment", "shard_term"] {
+    for table in ["shard", "id_sequence", "layout", "ticket", "segment", "shard_term"] {
         for alone in ["true", "false"] {
             let sql = format!("SELECT shardid.lock_number('shardid.{table}', 5, {alone})");
             let refusal = expect_error(&mut client, &sql, "42501");
@@ -83,4 +91,151 @@ fn who_may_not_write_may_not_lock() {
         &mut owned.connect_as(&owner),
         "CREATE EXTENSION shardid; SELECT create_shard(5), create_ticket('photos'), create_segment('orders', 10)",
     );
+}
+
+/// Has two sessions run a statement each, of which the first commits when the second waits for
+/// it; returns what the second one's SQLSTATE is, if it fails.
+#[track_caller]
+fn one_waits_for_the_other(database: &Database<'_>, first: &str, second: &str) -> Option<String> {
+    let (mut a, mut b) = (database.connect(), database.connect());
+    let process: i32 = one(&mut b, "SELECT pg_backend_pid()");
+    run(&mut a, &format!("BEGIN; {first}"));
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| b.batch_execute(second));
+        let blocked = format!("SELECT pg_blocking_pids({process}) = ARRAY[pg_backend_pid()]");
+        while !one::<bool>(&mut a, &blocked) && !waiting.is_finished() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        assert!(!waiting.is_finished(), "{second} did not wait");
+        run(&mut a, "COMMIT");
+        let result = waiting.join().expect("it does not panic");
+        result.err().map(|error| error.code().expect("of the server").code().to_owned())
+    })
+}
+
+/// The second one failed with what PostgreSQL says of its own catalogs: 23505.
+#[test]
+fn who_waited_for_another_that_makes_the_same_sees_what_that_one_has_made() {
+    let database = with_shard_5();
+    for (makes, again) in [
+        ("SELECT create_shard(7@)", "42710"),
+        ("SELECT create_shard(8, 'named'@)", "42710"),
+        ("SELECT create_id_sequence('photo_ids', 5@)", "42710"),
+        ("SELECT create_id_sequence('public.\"Photo ids\"', 5@)", "42710"),
+        ("SELECT create_layout('mine', '2026-01-01Z', '10 ms', 1024, 10000@)", "42710"),
+        ("SELECT create_ticket('photos'@)", "42710"),
+        ("SELECT create_segment('orders', 10@)", "42710"),
+    ] {
+        let once = makes.replace('@', ", if_not_exists => true");
+        assert_eq!(one_waits_for_the_other(&database, &once, &once), None, "{once}");
+        let other = makes
+            .replace("photo", "bill")
+            .replace("Photo", "Bill")
+            .replace("orders", "others")
+            .replace("mine", "yours")
+            .replace("(7", "(17")
+            .replace("(8, 'named'", "(18, 'other'")
+            .replace('@', "");
+        let refused = one_waits_for_the_other(&database, &other, &other);
+        assert_eq!(refused.as_deref(), Some(again), "{other}");
+    }
+    // Two shards in one schema, and a shard in the schema that another is given by itself.
+    for (first, second) in [
+        ("SELECT create_shard(30, 'sch')", "SELECT create_shard(31, 'sch')"),
+        ("SELECT create_shard(32)", "SELECT create_shard(33, 'shard_0032')"),
+    ] {
+        let refused = one_waits_for_the_other(&database, first, second);
+        assert_eq!(refused.as_deref(), Some("42723"), "{second}");
+    }
+    run(
+        &mut database.connect(),
+        "SELECT next_id(7), next_id(8), next_id(30), next_id_from('photo_ids')",
+    );
+}
+
+/// The lock was taken first, and a savepoint keeps it: drop_shard waited, and all behind it.
+#[test]
+fn whoever_may_take_nothing_locks_nothing() {
+    let database = with_shard_5();
+    let stranger = database.role("stranger");
+    database.psql(
+        "SELECT create_ticket('photos'), create_segment('orders', 10), create_id_sequence('own', 5)",
+    );
+    let mut client = database.connect_as(&stranger);
+    run(&mut client, "BEGIN");
+    for sql in [
+        "SELECT next_id(5)",
+        "SELECT next_ids(5, 10)",
+        "SELECT next_id_from('own')",
+        "SELECT next_ticket('photos')",
+        "SELECT next_ticket_gapless('photos')",
+        "SELECT next_segment('orders')",
+    ] {
+        run(&mut client, "SAVEPOINT a");
+        expect_error(&mut client, sql, "42501");
+        run(&mut client, "ROLLBACK TO a");
+    }
+    let held: Vec<String> = column(
+        &mut client,
+        "SELECT concat_ws(' ', relation::regclass, mode) FROM pg_locks \
+         WHERE pid = pg_backend_pid() AND mode <> 'AccessShareLock' AND locktype = 'relation'",
+    );
+    assert_eq!(held, Vec::<String>::new());
+}
+
+/// Whoever may write to the tables listed another's sequence, and kept the row locked.
+#[test]
+fn nobody_waits_for_a_row_to_drop_what_is_his_own() {
+    let database = with_shard_5();
+    let app = database.role("app");
+    database.psql(&format!("CREATE SCHEMA mine AUTHORIZATION {app}"));
+    let mut client = database.connect_as(&app);
+    run(&mut client, "CREATE TABLE mine.t (id serial); SET lock_timeout = '1s'");
+    database.psql(
+        "INSERT INTO shardid.segment (tag, sequence, step, start, delta, remainder) VALUES ('x', 'mine.t_id_seq', 10, 1, 1, 0)",
+    );
+    let mut other = database.connect();
+    run(&mut other, "BEGIN; SELECT FROM shardid.segment FOR UPDATE");
+    run(&mut client, "DROP TABLE mine.t");
+    run(&mut other, "ROLLBACK");
+    let lost = expect_error(&mut other, "SELECT next_segment('x')", "55000");
+    assert!(lost.message.contains("was dropped"), "{lost:?}");
+}
+
+/// `42P07`, is not an id sequence of shard 52, with the hint to rename it: it was.
+#[test]
+fn what_was_made_since_a_transaction_began_is_not_taken_for_something_else() {
+    let database = with_shard_5();
+    database.psql("SELECT create_ticket('a'), create_segment('a', 10)");
+    for sql in [
+        "SELECT create_shard(52, if_not_exists => true)",
+        "SELECT create_id_sequence('own', 5, if_not_exists => true)",
+        "SELECT create_ticket('t', if_not_exists => true)",
+        "SELECT create_segment('s', 10, if_not_exists => true)",
+    ] {
+        let mut later = database.connect();
+        run(&mut later, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class");
+        database.psql(sql);
+        let refusal = expect_error(&mut later, sql, "40001");
+        assert!(refusal.hint.starts_with("Try again"), "{refusal:?}");
+        run(&mut later, "ROLLBACK");
+        run(&mut later, sql);
+    }
+}
+
+/// A drop waited for another of the same shard, and two that crossed were a deadlock.
+#[test]
+fn nobody_waits_for_who_drops_another_id_sequence_of_the_shard() {
+    let database = with_shard_5();
+    database.psql(
+        "SELECT create_id_sequence('a', 5), create_id_sequence('b', 5), create_id_sequence('c', 5)",
+    );
+    let (mut first, mut second) = (database.connect(), database.connect());
+    run(&mut first, "BEGIN; DROP SEQUENCE a");
+    run(&mut second, "SET lock_timeout = '1s'; DROP SEQUENCE b");
+    run(&mut second, "SELECT create_id_sequence('d', 5)");
+    run(&mut first, "COMMIT; DROP SEQUENCE c");
+    // What could not be written down is found by its bare number.
+    let left = "SELECT count(*) FROM shardid.id_sequence; SELECT shard, floor IS NOT NULL FROM shardid.dropped_id_sequence";
+    assert_eq!(database.psql(left), "2\n5|t");
 }

@@ -3,7 +3,7 @@
 //! `drop_shard` failed with raw errors under `quote_all_identifiers = on` and
 //! `standard_conforming_strings = off`.
 
-use shardid_tests::postgres::Client;
+use shardid_tests::postgres::{Client, Row};
 use shardid_tests::{Database, Refusal};
 
 use crate::ask::{column, run};
@@ -46,8 +46,6 @@ const ARGUMENTS: &[(&str, &str)] = &[
     ("home", "'public'"),
     ("what", "'shard 5'"),
     ("change", "'CACHE 1'"),
-    ("known", "(SELECT t FROM shardid.ticket t LIMIT 1)"),
-    ("changed", "(SELECT t FROM shardid.ticket t LIMIT 1)"),
     ("integer", "3"),
     ("bigint", "10"),
     ("boolean", "true"),
@@ -66,6 +64,8 @@ const ARGUMENTS: &[(&str, &str)] = &[
     ("shardid.regsequence", "'shard_0005.shard_id_seq'"),
     ("regclass", "'shard_0005.shard_id_seq'"),
     ("regnamespace", "'shard_0005'"),
+    ("shardid.ticket", "(SELECT t FROM shardid.ticket t LIMIT 1)"),
+    ("shardid.segment", "(SELECT s FROM shardid.segment s LIMIT 1)"),
 ];
 
 /// Every function of the extension that can be called by a statement: its name, and the names and
@@ -143,37 +143,97 @@ fn outcome(client: &mut Client, sql: &str) -> String {
     said
 }
 
+/// What a statement calls: its name, whether it is a procedure, and the names and types of what
+/// goes in.
+struct Function {
+    name: String,
+    is_procedure: bool,
+    arguments: Vec<String>,
+}
+
+impl Function {
+    fn all() -> Vec<Self> {
+        let rows = Database::fresh().connect().query(FUNCTIONS, &[]).unwrap();
+        assert!(rows.len() > 100, "{}", rows.len());
+        let function =
+            |row: &Row| Self { name: row.get(0), is_procedure: row.get(1), arguments: row.get(2) };
+        rows.iter().map(function).collect()
+    }
+
+    /// A call with values that fit, but for the argument of that number.
+    fn call(&self, odd: Option<(usize, &str)>) -> String {
+        let values = self.arguments.iter().enumerate().map(|(number, argument)| match odd {
+            Some((at, value)) if at == number => {
+                format!("{value}::{}", argument.rsplit('|').next().unwrap_or_default())
+            }
+            _ => fitting(argument),
+        });
+        let verb = if self.is_procedure { "CALL" } else { "SELECT" };
+        format!("{verb} {}({})", self.name, values.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// A value for an argument.
+fn fitting(argument: &str) -> String {
+    let (name, kind) = argument.split_once('|').unwrap_or(("", argument));
+    let found = ARGUMENTS
+        .iter()
+        .find(|(known, _)| *known == name && kind != "oid")
+        .or_else(|| ARGUMENTS.iter().find(|(known, _)| *known == kind));
+    let (_, value) = found.unwrap_or_else(|| panic!("no value for {argument}"));
+    if value.starts_with('(') { literals(value) } else { format!("{}::{kind}", literals(value)) }
+}
+
+/// Values of a type that nobody would give, and somebody does.
+fn odd_values(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "integer" => &["NULL", "(-2147483648)", "(-1)", "0", "2147483647"],
+        "bigint" => &["NULL", "(-9223372036854775808)", "(-1)", "0", "9223372036854775807"],
+        "text" | "name" => &["NULL", "''", "'.'", "'a.b.c'", "'\"'", "repeat('ä', 70)", "E'a~nb'"],
+        "cstring" | "shardid.regsequence" | "regclass" => {
+            &["NULL", "'-'", "'0'", "'4294967295'", "'pg_class'"]
+        }
+        "oid" => &["NULL", "0", "4294967295", "'pg_class'::regclass"],
+        "interval" => &["NULL", "'-1 s'", "'0'", "'178000000 years'", "'1 month'"],
+        "timestamp with time zone" => {
+            &["NULL", "'infinity'", "'-infinity'", "'4713-01-02 BC'", "'294276-12-30'"]
+        }
+        "oid[]" | "integer[]" => &["NULL", "'{}'", "'{NULL}'", "'{{1,2},{3,4}}'", "'[7:8]={-1,0}'"],
+        "text[]" => &["NULL", "'{}'", "'{NULL}'", "'{{a,b},{c,d}}'", "'{\"\"}'"],
+        "bytea" => &["NULL", "''", "repeat('x', 100000)::bytea"],
+        "pg_node_tree" => {
+            &["NULL", "(SELECT p.prosqlbody FROM pg_proc p WHERE p.prosqlbody IS NOT NULL LIMIT 1)"]
+        }
+        _ => &["NULL"],
+    }
+}
+
+/// A NULL in an array was `XX000: array contains NULL`, with a backtrace.
+#[test]
+fn no_value_of_an_argument_is_an_internal_error() {
+    let (_database, mut client) = prepared();
+    let mut tried = 0;
+    let mut internal = Vec::new();
+    for function in Function::all() {
+        for (number, argument) in function.arguments.iter().enumerate() {
+            let kind = argument.rsplit('|').next().unwrap_or_default();
+            for value in odd_values(kind) {
+                let call = function.call(Some((number, &literals(value))));
+                let said = outcome(&mut client, &call);
+                tried += 1;
+                if said.starts_with("XX") {
+                    internal.push(format!("{call}: {said}"));
+                }
+            }
+        }
+    }
+    assert!(tried > 500, "{tried} are few");
+    assert!(internal.is_empty(), "{internal:#?}");
+}
+
 #[test]
 fn every_function_does_the_same_under_every_setting() {
-    let functions: Vec<(String, bool, Vec<String>)> = Database::fresh()
-        .connect()
-        .query(FUNCTIONS, &[])
-        .unwrap()
-        .iter()
-        .map(|row| (row.get(0), row.get(1), row.get(2)))
-        .collect();
-    assert!(functions.len() > 100, "{functions:?}");
-    let value = |argument: &str| {
-        let (name, kind) = argument.split_once('|').unwrap_or(("", argument));
-        let found = ARGUMENTS
-            .iter()
-            .find(|(known, _)| *known == name && kind != "oid")
-            .or_else(|| ARGUMENTS.iter().find(|(known, _)| *known == kind));
-        let (_, value) = found.unwrap_or_else(|| panic!("no value for {argument}"));
-        if value.starts_with('(') {
-            literals(value)
-        } else {
-            format!("{}::{kind}", literals(value))
-        }
-    };
-    let calls: Vec<String> = functions
-        .iter()
-        .map(|(name, is_procedure, arguments)| {
-            let arguments: Vec<String> = arguments.iter().map(|a| value(a)).collect();
-            let verb = if *is_procedure { "CALL" } else { "SELECT" };
-            format!("{verb} {name}({})", arguments.join(", "))
-        })
-        .collect();
+    let calls: Vec<String> = Function::all().iter().map(|function| function.call(None)).collect();
     // Numbers that were taken stay so: each in a database of its own.
     let outcomes = |setting: Option<&str>| -> Vec<String> {
         let (_database, mut client) = prepared();

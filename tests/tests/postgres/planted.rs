@@ -324,10 +324,73 @@ fn an_owner_runs_nothing_with_the_rights_of_a_superuser_who_updates_it() {
         .psql("CREATE EXTENSION shardid SCHEMA evil VERSION '0.1.0'; SELECT evil.create_shard(5)");
     database.psql(&format!("GRANT USAGE, CREATE ON SCHEMA shardid TO {owner}"));
     plant_all(&mut database.connect_as(&owner));
-    assert!(plant(&mut database.connect_as(&owner), "shardid", false) > 1500);
-    run(&mut database.connect(), "SET search_path = evil, public; ALTER EXTENSION shardid UPDATE");
+    let mut client = database.connect_as(&owner);
+    assert!(plant(&mut client, "shardid", false) > 1500);
+    let update = "SET search_path = evil, public; ALTER EXTENSION shardid UPDATE";
+    let refusal = expect_error(&mut database.connect(), update, "42501");
+    let planted = format!("function shardid.raise_ticket(text,integer) of role {owner}");
+    assert!(refusal.detail.contains(&planted), "{refusal:?}");
+    // Away with them, as the hint says.
+    run(
+        &mut client,
+        "CREATE SCHEMA elsewhere; DO $do$ DECLARE one record; BEGIN \
+             FOR one IN SELECT 'FUNCTION' AS kind, p.oid::regprocedure::text AS name FROM pg_proc p WHERE p.pronamespace = 'shardid'::regnamespace AND p.proowner = current_user::regrole \
+                 UNION ALL SELECT 'OPERATOR', o.oid::regoperator::text FROM pg_operator o WHERE o.oprnamespace = 'shardid'::regnamespace AND o.oprowner = current_user::regrole LOOP \
+                 EXECUTE format('ALTER %s %s SET SCHEMA elsewhere', one.kind, one.name); \
+             END LOOP; END $do$",
+    );
+    run(&mut database.connect(), update);
     database.psql(&grants(&owner));
     nothing_planted_runs(&database, &owner);
+}
+
+/// All of the extension goes to a superuser when it is updated: what its owner has added to it
+/// would run with that superuser's rights.
+#[test]
+fn an_update_takes_over_nothing_that_the_extensions_owner_has_added() {
+    let (database, owner) = prepared();
+    let superuser = database.role("superuser");
+    database.psql(&format!("ALTER ROLE {superuser} SUPERUSER"));
+    let mut installer = database.connect_as(&superuser);
+    run(&mut installer, "CREATE EXTENSION shardid SCHEMA evil VERSION '0.1.0'");
+    // As where the extension was installed by the owner, when that was allowed.
+    database.psql(&format!(
+        "UPDATE pg_extension SET extowner = '{owner}'::regrole WHERE extname = 'shardid'; \
+         GRANT CREATE ON SCHEMA shardid TO {owner}"
+    ));
+    let mut client = database.connect_as(&owner);
+    run(
+        &mut client,
+        "CREATE FUNCTION public.evil(command text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN EXECUTE command; END'; \
+         ALTER EXTENSION shardid ADD FUNCTION public.evil(text); \
+         CREATE TABLE shardid.mine (); \
+         CREATE TRIGGER mine BEFORE UPDATE ON shardid.mine FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+    );
+    let update = "ALTER EXTENSION shardid UPDATE";
+    let refusal = expect_error(&mut installer, update, "42501");
+    assert_eq!(refusal.detail, format!("function public.evil(text) of role {owner}."));
+    run(&mut client, "ALTER EXTENSION shardid DROP FUNCTION public.evil(text)");
+    run(&mut installer, update);
+    expect_error(
+        &mut client,
+        &format!("SELECT public.evil('ALTER ROLE {owner} SUPERUSER')"),
+        "42501",
+    );
+    // A function of the server's that is the trigger of another table there stays everybody's.
+    assert!(one::<bool>(
+        &mut client,
+        "SELECT has_function_privilege('suppress_redundant_updates_trigger()', 'EXECUTE')"
+    ));
+    // All of it given to somebody who is no superuser: its functions may be any by now.
+    let database = Database::fresh_plain();
+    let owner = database.role("heir");
+    database.psql(&format!(
+        "CREATE EXTENSION shardid VERSION '0.1.0'; ALTER FUNCTION shardid.shard_changed() OWNER TO {owner}"
+    ));
+    let refusal = expect_error(&mut database.connect(), update, "42501");
+    assert_eq!(refusal.detail, format!("function shardid.shard_changed() of role {owner}."));
+    database.psql("ALTER FUNCTION shardid.shard_changed() OWNER TO CURRENT_USER");
+    database.psql(update);
 }
 
 /// All that the owner of the extension may give away.

@@ -174,6 +174,71 @@ fn what_changes_the_estate_is_not_for_everybody() {
     run(&mut client, "SET shardid.max_wait = '2s'; SET shardid.block = 1; SET shardid.shard = 5");
 }
 
+/// `UPDATE shardid.shard SET sequence = 'pg_authid'::regclass` kept everybody on the server from
+/// making roles, until the transaction ended.
+#[test]
+fn a_row_of_the_extensions_tables_locks_nothing_that_is_not_of_its_kind() {
+    let database = with_shard_5();
+    database.psql(
+        "SELECT create_id_sequence('ids', 5), create_ticket('photos'); \
+         CREATE TABLE accounts (id bigserial PRIMARY KEY)",
+    );
+    let role = role(&database);
+    database.psql(&format!(
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA shardid TO {role}"
+    ));
+    let mut client = database.connect_as(&role);
+    let locked = "SELECT coalesce(string_agg(l.relation::regclass::text, ', ' ORDER BY 1), '') FROM pg_locks l \
+         WHERE l.pid = pg_backend_pid() AND l.mode = 'ShareRowExclusiveLock' AND l.locktype = 'relation'";
+    for (change, expected) in [
+        (
+            "UPDATE shardid.shard SET sequence = 'pg_authid'::regclass WHERE shard = 5",
+            "shard_0005.shard_id_seq",
+        ),
+        (
+            "UPDATE shardid.shard SET sequence = 'accounts'::regclass WHERE shard = 5",
+            "shard_0005.shard_id_seq",
+        ),
+        (
+            "UPDATE shardid.shard SET sequence = 'accounts_id_seq'::regclass WHERE shard = 5",
+            "shard_0005.shard_id_seq",
+        ),
+        (
+            "INSERT INTO shardid.id_sequence VALUES ('accounts_id_seq'::regclass, 5, 'instagram')",
+            "",
+        ),
+        ("DELETE FROM shardid.id_sequence WHERE sequence = 'ids'::regclass", "ids"),
+        ("DELETE FROM shardid.ticket", "shardid_tickets.photos"),
+    ] {
+        run(&mut client, "BEGIN");
+        run(&mut client, change);
+        assert_eq!(one::<String>(&mut client, locked), expected, "{change}");
+        run(&mut client, "ROLLBACK");
+    }
+}
+
+/// With the number of another shard, or none, it said of a sequence that was restarted that it
+/// had given nothing out: 500 of 500 ids came again.
+#[test]
+fn what_a_move_says_of_a_generator_is_refused_for_one_that_gives_ids_here() {
+    let database = with_shard_5();
+    database.psql("SELECT create_id_sequence('ids', 5)");
+    let mut client = database.connect();
+    for sequence in ["shard_0005.shard_id_seq", "ids"] {
+        for shard in ["5", "7"] {
+            let sql =
+                format!("SELECT shardid.carry_generator('{sequence}', {shard}, 5120, 'instagram')");
+            expect_error(&mut client, &sql, "55006");
+        }
+    }
+    let before: i64 = one(&mut client, "SELECT next_id_from('ids')");
+    run(&mut client, "SELECT shardid.carry_generator('ids', NULL, 5120, 'instagram')");
+    assert!(one::<i64>(&mut client, "SELECT next_id_from('ids')") > before);
+    // Moves take a superuser: not even the extension's owner is granted it.
+    let granted = "SELECT count(*) FROM pg_proc p, aclexplode(p.proacl) x WHERE p.proname IN ('carry_generator', 'go_on_above') AND x.grantee <> p.proowner";
+    assert_eq!(database.psql(granted), "0");
+}
+
 #[test]
 fn everybody_may_look_and_decode_but_sees_no_last_id_of_others() {
     let database = with_shard_5();
@@ -229,7 +294,7 @@ fn a_database_owner_who_is_no_superuser_installs_and_uses_all_of_it() {
     run(
         &mut client,
         &format!(
-            "GRANT CREATE ON DATABASE {} TO {app}; GRANT INSERT, UPDATE ON shardid.shard, shardid.id_sequence TO {app}; \
+            "GRANT CREATE ON DATABASE {} TO {app}; GRANT INSERT, UPDATE ON shardid.shard, shardid.id_sequence, shardid.dropped_id_sequence TO {app}; \
              GRANT EXECUTE ON FUNCTION create_shard(integer, name, text, boolean, bigint), drop_shard(integer), \
                  shardid.create_generator(name, name, integer, text, bigint, boolean) TO {app}",
             database.name()

@@ -9,7 +9,7 @@ use crate::ask::{ids, one, run};
 
 /// All that the tables of the extension say.
 const ROWS: &str = "SELECT 's', * FROM shardid.shard ORDER BY shard; SELECT 'l', * FROM shardid.layout ORDER BY name; \
-     SELECT 'i', * FROM shardid.id_sequence ORDER BY 2; SELECT 'c', * FROM shardid.cluster; SELECT 't', * FROM shardid.ticket ORDER BY name; \
+     SELECT 'i', * FROM shardid.id_sequence ORDER BY 2; SELECT 'd', * FROM shardid.dropped_id_sequence; SELECT 'c', * FROM shardid.cluster; SELECT 't', * FROM shardid.ticket ORDER BY name; \
      SELECT 'm', * FROM shardid.server; SELECT 'g', * FROM shardid.segment ORDER BY tag";
 
 /// A subscription to everything that another server publishes.
@@ -33,7 +33,30 @@ fn every_table_of_the_extension_ignores_what_is_replicated_and_may_be_published(
          WHERE c.relkind = 'r' AND c.relnamespace = 'shardid'::regnamespace AND (NOT EXISTS (SELECT FROM pg_trigger t \
                  WHERE t.tgrelid = c.oid AND t.tgname = 'replicated_row' AND t.tgenabled = 'R' AND t.tgtype & 31 = 31) \
              OR c.relreplident <> 'f' AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary))";
-    assert_eq!(Database::fresh().psql(without), "");
+    let database = Database::fresh();
+    assert_eq!(database.psql(without), "");
+    // As pg_restore --disable-triggers does, which has every trigger fire where it does not belong.
+    database.psql(
+        "DO $do$ DECLARE one regclass; BEGIN \
+             FOR one IN SELECT tgrelid FROM pg_trigger WHERE tgname = 'replicated_row' LOOP \
+                 EXECUTE format('ALTER TABLE %s DISABLE TRIGGER ALL', one); \
+                 EXECUTE format('ALTER TABLE %s ENABLE TRIGGER ALL', one); \
+                 EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER replicated_row', one); \
+             END LOOP; END $do$",
+    );
+    assert_eq!(database.psql(without), "");
+    // Nor does it have others of them not fire.
+    let as_made = "SELECT tgrelid::regclass, tgname, tgenabled FROM pg_trigger t JOIN pg_depend d ON d.objid = tgrelid AND d.deptype = 'e' \
+         WHERE NOT tgisinternal ORDER BY 1, 2";
+    let before = Database::fresh().psql(as_made);
+    assert!(before.contains("shardid.id_sequence|row_restored|A"), "{before}");
+    assert_eq!(database.psql(as_made), before);
+    for (table, which) in
+        [("id_sequence", "ALL"), ("ticket", "USER"), ("layout", "layout_is_frozen")]
+    {
+        database.psql(&format!("ALTER TABLE shardid.{table} DISABLE TRIGGER {which}"));
+        assert_eq!(database.psql(as_made), before, "{table}");
+    }
 }
 
 /// A subscriber with the extension failed for ever at rows that it had itself, and held the
@@ -96,4 +119,66 @@ fn a_publication_for_all_tables_carries_rows_and_not_what_is_true_of_one_server(
     assert_eq!(publisher.psql(ROWS), before);
     subscriber.psql("DROP SUBSCRIPTION everything");
     publisher.psql("DROP SUBSCRIPTION back");
+}
+
+/// What a trigger of the subscriber's own did was left out, too: every row got the same number of
+/// a gapless ticket, and so did the next session.
+#[test]
+fn what_a_trigger_of_the_subscriber_makes_and_takes_counts() {
+    let (one_server, other_server) = (
+        Server::builder().name("publisher").fsync(false).start(),
+        Server::builder().name("subscriber").fsync(false).start(),
+    );
+    let (publisher, subscriber) = (Database::on(&one_server), Database::on(&other_server));
+    for database in [&publisher, &subscriber] {
+        database.psql("CREATE TABLE t (id int PRIMARY KEY, what text)");
+    }
+    subscriber.psql(
+        "SELECT create_shard(5), create_shard(6), create_ticket('invoices'), create_ticket('gone'), create_id_sequence('own', 5); \
+         CREATE TABLE invoices (id int, number bigint); \
+         CREATE FUNCTION bill() RETURNS trigger LANGUAGE plpgsql SET search_path = public AS $$ BEGIN \
+             INSERT INTO invoices VALUES (NEW.id, next_ticket_gapless('invoices')); \
+             IF NEW.id = 1 THEN \
+                 PERFORM create_shard(7), drop_shard(6), drop_ticket('gone'), create_ticket('later'), create_segment('orders', 10); \
+                 DROP SEQUENCE own; \
+             END IF; RETURN NULL; END $$; \
+         CREATE TRIGGER bill AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION bill(); ALTER TABLE t ENABLE ALWAYS TRIGGER bill",
+    );
+    follow(&subscriber, &publisher, "everything");
+    let mut there = subscriber.connect();
+    wait_for(&mut there, "SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel");
+    publisher.psql("SELECT create_shard(40); INSERT INTO t SELECT generate_series(1, 4)");
+    wait_for(&mut there, "SELECT count(*) = 4 FROM t");
+    assert_eq!(ids(&mut there, "SELECT number FROM invoices ORDER BY id"), [1, 2, 3, 4]);
+    assert_eq!(ids(&mut there, "SELECT next_ticket_gapless('invoices')"), [5]);
+    assert_eq!(
+        subscriber.psql(
+            "SELECT shard, state FROM shardid.shard ORDER BY 1; SELECT name FROM shardid.ticket ORDER BY 1; \
+             SELECT tag FROM shardid.segment; SELECT count(*) FROM shardid.id_sequence; SELECT shard FROM shardid.dropped_id_sequence"
+        ),
+        "5|open\n6|dropped\n7|open\ninvoices\nlater\norders\n0\n5"
+    );
+}
+
+/// There it is no trigger that takes the number, and nothing would remember it.
+#[test]
+fn a_gapless_number_in_a_default_is_refused_where_rows_are_replicated() {
+    let (one_server, other_server) = (
+        Server::builder().name("publisher").fsync(false).start(),
+        Server::builder().name("subscriber").fsync(false).start(),
+    );
+    let (publisher, subscriber) = (Database::on(&one_server), Database::on(&other_server));
+    publisher.psql("CREATE TABLE t (id int PRIMARY KEY)");
+    subscriber.psql(
+        "SELECT create_ticket('invoices'); CREATE TABLE t (id int PRIMARY KEY, number bigint DEFAULT next_ticket_gapless('invoices'))",
+    );
+    follow(&subscriber, &publisher, "everything");
+    let mut there = subscriber.connect();
+    wait_for(&mut there, "SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel");
+    publisher.psql("INSERT INTO t SELECT generate_series(1, 4)");
+    wait_for(&mut there, "SELECT bool_or(apply_error_count > 0) FROM pg_stat_subscription_stats");
+    assert_eq!(subscriber.psql("SELECT count(*) FROM t"), "0");
+    assert_eq!(ids(&mut there, "SELECT next_ticket_gapless('invoices')"), [1]);
+    run(&mut there, "ALTER TABLE t ALTER number DROP DEFAULT");
+    wait_for(&mut there, "SELECT count(*) = 4 FROM t");
 }

@@ -15,19 +15,19 @@ use crate::ask::run;
 const GENERATORS: [Generator; 2] = [Generator::Shard(5), Generator::Sequence(6)];
 
 /// A database with two generators that are ahead of the clock.
-fn estate(primary: &Server) -> Database<'_> {
+pub(crate) fn estate(primary: &Server) -> Database<'_> {
     let database = Database::on(primary);
     database.psql(&format!("{COARSE}; {}; {}", GENERATORS[0].make(), GENERATORS[1].make()));
     database
 }
 
-fn accounts() -> Vec<(Generator, Account)> {
+pub(crate) fn accounts() -> Vec<(Generator, Account)> {
     GENERATORS.map(|generator| (generator, Account::new(format!("{generator:?}")))).into()
 }
 
 /// Takes so many seconds' worth from each generator.
 #[track_caller]
-fn take(
+pub(crate) fn take(
     accounts: &mut [(Generator, Account)],
     database: &Database<'_>,
     occasion: &str,
@@ -42,7 +42,11 @@ fn take(
 
 /// Takes ids on the server that goes on, and asserts that none comes twice.
 #[track_caller]
-fn goes_on(mut accounts: Vec<(Generator, Account)>, server: &Server, database: &Database<'_>) {
+pub(crate) fn goes_on(
+    mut accounts: Vec<(Generator, Account)>,
+    server: &Server,
+    database: &Database<'_>,
+) {
     for (generator, account) in &mut accounts {
         let mut client = server.connect(database.name());
         run(&mut client, "SET shardid.max_wait = 0");

@@ -146,6 +146,7 @@ fn what_is_refused_is_refused_whole() {
         22023 | SELECT create_segment('a', 1000000001)          | 1000000001 numbers | create_segment('a', 2000
         22023 | SELECT create_segment('a', 9, delta => 10)      | 9 numbers + 10th   | create_segment('a', 2000
         22023 | SELECT create_segment('a', 9, start => -1)      | from -1 on         | create_segment('a', 2000
+        22023 | SELECT create_segment('a', 9, 9223372036854775807) | from 9223372036854775807 on | create_segment('a', 2000
         22023 | SELECT create_segment('a', 9, delta => 0)       | 0th                | create_segment('a', 2000
         22023 | SELECT create_segment('a', 9, remainder => 1)   | leaves 1           | create_segment('a', 2000
         22023 | SELECT create_segment('a', 9, delta => 3, remainder => -1) | leaves -1 | create_segment('a', 2000
@@ -202,4 +203,51 @@ fn the_description_is_the_comment_of_the_sequence() {
         database.psql("SELECT biz_tag, max_id, step, description FROM shardid.segments"),
         "leaf-segment-test|0|2000|Test leaf Segment Mode Get Id"
     );
+}
+
+/// The hint left out delta and remainder, and whoever followed it handed out what the other
+/// database did.
+#[test]
+fn a_tag_that_lost_its_sequence_is_made_again_with_its_own_numbers_by_the_hint() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    let tag = "it's \"x\" %s";
+    let literal = "'it''s \"x\" %s'";
+    run(
+        &mut client,
+        &format!("SELECT create_segment({literal}, 2000, start => 10, delta => 3, remainder => 2)"),
+    );
+    let before = next(&mut client, literal);
+    run(&mut client, "DROP SCHEMA shardid_segments CASCADE");
+    let hints: Vec<String> = [
+        ("55000", format!("SELECT next_segment({literal})")),
+        ("55000", format!("SELECT shardid.raise_segment({literal}, 5000)")),
+        ("42710", format!("SELECT create_segment({literal}, 2000, 10, 3, 2)")),
+        (
+            "42710",
+            format!("SELECT create_segment({literal}, 2000, 10, 3, 2, if_not_exists => true)"),
+        ),
+    ]
+    .iter()
+    .map(|(sqlstate, sql)| {
+        let refusal = expect_error(&mut client, sql, sqlstate);
+        assert!(refusal.message.contains(tag) && refusal.detail.contains("10"), "{refusal:?}");
+        refusal.hint
+    })
+    .collect();
+    assert!(hints.iter().all(|hint| *hint == hints[0]), "{hints:?}");
+    // As it stands it cannot be run: the start is for whoever knows how far the numbers went.
+    let commands = hints[0].replace("then, with a start above all of them: ", "");
+    expect_error(&mut client, &commands, "42601");
+    run(&mut client, &commands.replace("...", "2010"));
+    let after = next(&mut client, literal);
+    assert_rising(&[before, after.clone()].concat());
+    assert!(after.iter().all(|number| number % 3 == 2), "{after:?}");
+    // What is still there still knows where it stands.
+    run(&mut client, "SELECT create_segment('orders', 10); SELECT next_segment('orders')");
+    run(&mut client, "ALTER SEQUENCE shardid_segments.orders INCREMENT 2");
+    let refusal = expect_error(&mut client, "SELECT next_segment('orders')", "55000");
+    assert!(!refusal.hint.contains("drop"), "{refusal:?}");
+    run(&mut client, &refusal.hint);
+    assert_eq!(next(&mut client, "'orders', 2"), [11, 12]);
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use shardid_tests::postgres::Client;
-use shardid_tests::{Database, Refusal, assert_unique, expect_error, wait_until};
+use shardid_tests::{Database, Refusal, Server, assert_unique, expect_error, wait_until};
 
-use crate::ask::{column, ids, run, run_ahead};
+use crate::ask::{column, ids, one, run, run_ahead};
 use crate::surface::PRESENT;
 
 /// Where the extension's SQL is kept; a script for each version, and one for each step.
@@ -119,6 +119,26 @@ fn an_update_to_a_next_version_keeps_shards_and_ids_in_sessions_that_go_on() {
         database.psql("SELECT extversion FROM pg_extension WHERE extname = 'shardid'"),
         next
     );
+}
+
+/// One shard that anybody with the right to its sequence had put into 2060 took the horizon
+/// there, and after a crash every shard was refused.
+#[test]
+fn a_generator_beyond_any_clock_does_not_take_the_others_there_at_the_update() {
+    let server = Server::builder().fsync(false).start();
+    let database = Database::plain_on(&server);
+    database.psql(
+        "CREATE EXTENSION shardid VERSION '0.1.0'; SELECT create_shard(5), create_shard(6); SELECT next_id(5); \
+         SELECT setval('shard_0006.shard_id_seq', 8999999999999992832); ALTER EXTENSION shardid UPDATE; SELECT next_id(5)",
+    );
+    server.kill9();
+    server.start();
+    let mut client = database.connect();
+    assert!(one::<bool>(
+        &mut client,
+        "SELECT id_time(next_id(5)) < clock_timestamp() + interval '1 min'"
+    ));
+    expect_error(&mut client, "SELECT next_id(6)", "55000");
 }
 
 /// The horizon of an updated database knew nothing of id sequences, nor of the rest of a tick;

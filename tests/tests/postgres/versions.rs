@@ -9,6 +9,7 @@ use crate::account::{
     AHEAD, Account, COARSE, DRIFT, Generator, assert_ahead, assert_none_twice, builder, ids_of,
 };
 use crate::ask::run;
+use crate::restores;
 
 const GENERATORS: [Generator; 4] =
     [Generator::Shard(5), Generator::Sequence(6), Generator::Shard(7), Generator::Shard(8)];
@@ -112,4 +113,30 @@ fn an_upgraded_server_repeats_nothing_of_what_was_given_before_also_after_a_cras
         all.extend(accounts.into_iter().map(|(_, account)| account));
     }
     assert_none_twice(&all);
+}
+
+/// Its horizon comes with the upgrade, and is of a timeline and a server that are no more. To a
+/// later version where there is one, else to the same.
+#[test]
+fn a_server_that_was_promoted_and_upgraded_repeats_nothing_of_what_the_lost_one_gave() {
+    let to = Installation::later().unwrap_or(Installation::get());
+    let primary = builder().start();
+    let database = restores::estate(&primary);
+    let standby = builder().name("standby").start_standby_of(&primary);
+    let mut accounts = restores::accounts();
+    restores::take(&mut accounts, &database, "before the standby was cut off", AHEAD / 2);
+    primary.wait_for(&standby);
+    standby.stop();
+    restores::take(&mut accounts, &database, "after it was cut off", AHEAD / 2);
+    primary.kill9();
+    standby.start();
+    standby.promote();
+    // Not an id before the upgrade.
+    standby.psql(database.name(), FORGET_COLUMN_VERSIONS);
+    standby.stop();
+    let new = builder().name("new").installation(to).start();
+    new.stop();
+    upgrade(&standby, &new, to, &[]);
+    new.start();
+    restores::goes_on(accounts, &new, &database);
 }

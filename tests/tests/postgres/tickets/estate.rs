@@ -54,6 +54,9 @@ fn taking_numbers_takes_usage_on_the_sequence_and_no_more() {
         expect_error(&mut client, "SELECT next_ticket('photos')", "42501");
         run(&mut client, "ROLLBACK");
     }
+    // That of a ticket without gaps is in a table, which everybody may read.
+    let seen = "SELECT count(last_ticket) FROM shardid.tickets WHERE gapless";
+    assert_eq!(one::<i64>(&mut client, seen), 1);
     // A function with its owner's rights takes numbers with those, and its caller still none.
     database.psql(
         "CREATE FUNCTION give() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT next_ticket(''photos'')'",

@@ -161,3 +161,24 @@ fn the_end_is_an_error() {
     let refusal = expect_error(&mut client, TAKE, "22003");
     assert!(refusal.message.contains("\"invoices\""), "{refusal:?}");
 }
+
+/// It was taken up without a word, and had nothing to give.
+#[test]
+fn a_sequence_that_a_gapless_ticket_left_is_not_taken_up() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(&mut client, "SELECT create_ticket('invoices')");
+    assert_eq!(ids(&mut client, TAKE), [1]);
+    run(&mut client, "DROP EXTENSION shardid; CREATE EXTENSION shardid");
+    let refusal = expect_error(&mut client, "SELECT create_ticket('invoices')", "55000");
+    assert!(refusal.message.contains("shardid_tickets.invoices"), "{refusal:?}");
+    // As the hint says.
+    let (rename, above) = refusal
+        .hint
+        .strip_prefix("Rename it: ")
+        .and_then(|hint| hint.split_once("; then, "))
+        .unwrap();
+    run(&mut client, &rename.replace("...", "old"));
+    run(&mut client, &above[above.find("SELECT").unwrap()..].replace("highest", "1"));
+    assert_eq!(ids(&mut client, TAKE), [2]);
+}

@@ -1,0 +1,108 @@
+//! What default privileges grant on all that is made is meant for a role's own things.
+
+use shardid_tests::{Database, expect_error};
+
+use crate::ask::run;
+
+/// All that a role can be granted by them; 17 can say it of large objects as well, of which the
+/// extension has none.
+const KINDS: [&str; 5] = ["SEQUENCES", "TABLES", "FUNCTIONS", "SCHEMAS", "TYPES"];
+
+/// Who may do what with what belongs to the extension, whatever has privileges.
+const GRANTED: &str = "
+    SELECT pg_describe_object(d.classid, d.objid, 0), a.acl FROM pg_depend d
+    CROSS JOIN LATERAL (SELECT relacl FROM pg_class WHERE d.classid = 'pg_class'::regclass AND oid = d.objid
+        UNION ALL SELECT nspacl FROM pg_namespace WHERE d.classid = 'pg_namespace'::regclass AND oid = d.objid
+        UNION ALL SELECT coalesce(proacl, acldefault('f', proowner)) FROM pg_proc WHERE d.classid = 'pg_proc'::regclass AND oid = d.objid
+        UNION ALL SELECT coalesce(typacl, acldefault('T', typowner)) FROM pg_type WHERE d.classid = 'pg_type'::regclass AND oid = d.objid
+    ) AS x (acl)
+    CROSS JOIN LATERAL (SELECT string_agg(concat_ws(' ', nullif(grantee, 0)::regrole, privilege_type, is_grantable), ', ' ORDER BY 1)
+        FROM aclexplode(x.acl) WHERE grantee <> 10) AS a (acl)
+    WHERE d.deptype = 'e' AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'shardid')
+    ORDER BY 1";
+
+/// `take_numbers('shardid.horizon', …)` took the horizon to 2058, and a trigger on
+/// `shardid.shard` ran as the superuser who made a shard.
+#[test]
+fn default_privileges_do_not_reach_into_the_extension() {
+    let usual = Database::fresh().psql(GRANTED);
+    for update in [false, true] {
+        let database = Database::fresh_plain();
+        let app = database.role("app");
+        if update {
+            database.psql(&format!(
+                "CREATE EXTENSION shardid VERSION '0.1.0'; GRANT SELECT, TRIGGER ON shardid.shard TO {app}; \
+                 GRANT EXECUTE ON FUNCTION create_shard(integer, name, text) TO {app}"
+            ));
+        }
+        for kind in KINDS {
+            for grantee in [app.as_str(), "PUBLIC"] {
+                database
+                    .psql(&format!("ALTER DEFAULT PRIVILEGES GRANT ALL ON {kind} TO {grantee}"));
+            }
+        }
+        if update {
+            database.psql("ALTER EXTENSION shardid UPDATE");
+            // What was granted on what was there stays, but for what is of no use.
+            let kept = format!(
+                "SELECT has_table_privilege('{app}', 'shardid.shard', 'TRIGGER'); \
+                 SELECT count(*) FROM pg_class CROSS JOIN aclexplode(relacl) WHERE oid = 'shardid.shard'::regclass AND grantee = '{app}'::regrole; \
+                 SELECT count(*) FROM pg_proc CROSS JOIN aclexplode(proacl) WHERE proname = 'create_shard' AND pronargs = 5 \
+                     AND pronamespace = 'public'::regnamespace AND grantee = '{app}'::regrole"
+            );
+            assert_eq!(database.psql(&kept), "f\n1\n1");
+            database.psql(&format!(
+                "REVOKE ALL ON shardid.shard FROM {app}; REVOKE ALL ON FUNCTION create_shard(integer, name, text, boolean, bigint) FROM {app}"
+            ));
+        } else {
+            database.psql("CREATE EXTENSION shardid");
+        }
+        assert_eq!(database.psql(GRANTED), usual, "update: {update}");
+        expect_error(
+            &mut database.connect_as(&app),
+            "SELECT shardid.take_numbers('shardid.horizon', 5)",
+            "42501",
+        );
+    }
+}
+
+/// The event trigger looked a function up by its name, with the rights of whoever altered a table.
+#[test]
+fn whoever_has_no_right_to_schema_shardid_alters_and_drops_what_is_his() {
+    let database = Database::fresh();
+    let app = database.role("app");
+    database.psql(&format!(
+        "REVOKE USAGE ON SCHEMA shardid FROM PUBLIC; CREATE SCHEMA mine AUTHORIZATION {app}"
+    ));
+    let mut client = database.connect_as(&app);
+    run(&mut client, "CREATE TABLE mine.t (id serial)");
+    run(&mut client, "ALTER TABLE mine.t ADD COLUMN x int");
+    run(&mut client, "DROP TABLE mine.t");
+}
+
+/// The update granted to everybody what had been taken from him.
+#[test]
+fn what_was_revoked_before_the_update_stays_revoked() {
+    let database = Database::fresh_plain();
+    let app = database.role("app");
+    database.psql(&format!(
+        "CREATE EXTENSION shardid VERSION '0.1.0'; SELECT create_shard(5); GRANT USAGE ON SCHEMA shard_0005 TO {app}; \
+         GRANT USAGE ON SEQUENCE shard_0005.shard_id_seq TO {app}; \
+         REVOKE SELECT ON ALL TABLES IN SCHEMA shardid FROM PUBLIC; \
+         REVOKE EXECUTE ON FUNCTION next_id(integer), next_ids(integer, integer) FROM PUBLIC; \
+         ALTER EXTENSION shardid UPDATE"
+    ));
+    let mut client = database.connect_as(&app);
+    for sql in [
+        "SELECT next_id(5)",
+        "SELECT next_ids(5, 2)",
+        "SELECT FROM shardid.ticket",
+        "SELECT FROM shardid.shards",
+    ] {
+        expect_error(&mut client, sql, "42501");
+    }
+    database.psql(&format!("GRANT EXECUTE ON FUNCTION next_id(bigint) TO {app}"));
+    run(&mut client, "SELECT next_id(5)");
+    database.psql("REVOKE USAGE ON SCHEMA shardid FROM PUBLIC");
+    run(&mut client, "SELECT next_id(5)");
+}

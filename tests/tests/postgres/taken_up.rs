@@ -1,0 +1,145 @@
+//! What has the name of a sequence to be made is taken up only if it will do, and else named
+//! with the command for what it is.
+
+use shardid_tests::{Database, expect_error};
+
+use crate::ask::{one, run};
+
+/// What makes a sequence of that name, and that name.
+const NAMES: [(&str, &str); 4] = [
+    ("SELECT create_shard(5, 'own')", "own.shard_id_seq"),
+    ("SELECT create_id_sequence('own.ids', 5)", "own.ids"),
+    ("SELECT create_ticket('photos')", "shardid_tickets.photos"),
+    ("SELECT create_segment('orders', 10)", "shardid_segments.orders"),
+];
+
+/// Kinds of relations that somebody may have put there, and the command that alters each.
+const KINDS: [(&str, &str); 6] = [
+    ("CREATE VIEW @ AS SELECT 1 AS a", "ALTER VIEW @ "),
+    ("CREATE TABLE @ (a int)", "ALTER TABLE @ "),
+    ("CREATE TABLE @ (a int) PARTITION BY RANGE (a)", "ALTER TABLE @ "),
+    ("CREATE MATERIALIZED VIEW @ AS SELECT 1 AS a", "ALTER MATERIALIZED VIEW @ "),
+    ("CREATE TYPE @ AS (a int)", "ALTER TYPE @ "),
+    ("CREATE SEQUENCE @ INCREMENT 7", "ALTER SEQUENCE @ "),
+];
+
+/// It was `ALTER SEQUENCE` whatever was there.
+#[test]
+fn a_hint_names_the_command_for_what_is_there() {
+    let database = Database::fresh();
+    let stranger = database.role("stranger");
+    database.psql(&format!(
+        "CREATE SCHEMA own; CREATE SCHEMA shardid_tickets; CREATE SCHEMA shardid_segments; \
+         GRANT CREATE, USAGE ON SCHEMA own, shardid_tickets, shardid_segments TO {stranger}"
+    ));
+    let mut client = database.connect();
+    for (makes, name) in NAMES {
+        for (there, command) in KINDS {
+            for (role, sqlstate) in [(stranger.as_str(), "42501"), ("postgres", "42P07")] {
+                run(
+                    &mut client,
+                    &format!(
+                        "BEGIN; SET LOCAL ROLE {role}; {}; SET LOCAL ROLE NONE; SAVEPOINT a",
+                        there.replace('@', name)
+                    ),
+                );
+                let refusal = expect_error(&mut client, makes, sqlstate);
+                let command = command.replace('@', name);
+                let (_, given) = refusal
+                    .hint
+                    .split_once(&command)
+                    .unwrap_or_else(|| panic!("{there}: {refusal:?}"));
+                // It is a command for that kind, whichever is left to be filled in.
+                let rest = given
+                    .split(';')
+                    .next()
+                    .expect("a split has a first part")
+                    .replace("...", "another");
+                run(&mut client, &format!("ROLLBACK TO a; {command}{rest}; ROLLBACK"));
+            }
+        }
+    }
+}
+
+/// `setval: value … is out of bounds`; and one that begins again repeats ids by `nextval`.
+#[test]
+fn a_sequence_that_ends_before_its_layout_is_taken_up_when_it_was_altered() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(
+        &mut client,
+        "CREATE SCHEMA own; SELECT create_layout('mine', '2026-01-01Z', '1 s', 10, 10, 2147483648)",
+    );
+    // Shard 5 of 10, with 10 slots: its last id is the last but 40 of 2147483648 * 100.
+    let last: i64 = 2_147_483_648 * 100 - 41;
+    let make = |options: &str| {
+        format!(
+            "DROP SEQUENCE IF EXISTS own.shard_id_seq CASCADE; CREATE SEQUENCE own.shard_id_seq INCREMENT 100 MINVALUE 50 {options}"
+        )
+    };
+    for options in [
+        format!("MAXVALUE {}", last - 1),
+        "MAXVALUE 1000".to_owned(),
+        "AS integer".to_owned(),
+        "CYCLE".to_owned(),
+        format!("MAXVALUE {last} CYCLE"),
+    ] {
+        run(&mut client, &make(&options));
+        for sql in [
+            "SELECT create_shard(5, 'own', 'mine')",
+            "SELECT create_id_sequence('own.shard_id_seq', 5, 'mine')",
+        ] {
+            let refusal = expect_error(&mut client, sql, "55000");
+            assert!(refusal.message.contains("own.shard_id_seq"), "{refusal:?}");
+            assert!(refusal.detail.contains(&last.to_string()), "{refusal:?}");
+            run(&mut client, &format!("BEGIN; {}; {sql}; ROLLBACK", refusal.hint));
+        }
+    }
+    // The limit itself will do.
+    run(&mut client, &make(&format!("MAXVALUE {last}")));
+    run(&mut client, "SELECT create_shard(5, 'own', 'mine'); SELECT next_id(5)");
+
+    run(
+        &mut client,
+        "CREATE SCHEMA shardid_tickets; CREATE SCHEMA shardid_segments; \
+         CREATE SEQUENCE shardid_tickets.photos MINVALUE -1000 START 1 MAXVALUE 100 CYCLE; CREATE SEQUENCE shardid_segments.orders MAXVALUE 100 CYCLE; \
+         SELECT create_ticket('photos'), create_segment('orders', 10)",
+    );
+    let cycles = "SELECT count(*) FROM pg_sequence WHERE seqcycle";
+    assert_eq!(one::<i64>(&mut client, cycles), 0);
+}
+
+/// Under the name that its sequence was given, a second one went on in it, and ended it when it
+/// was dropped.
+#[test]
+fn what_is_listed_already_is_not_taken_up_by_another() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(
+        &mut client,
+        "SELECT create_shard(5), create_ticket('t'), create_segment('s', 10), next_ticket('t'), next_segment('s'); \
+         ALTER SEQUENCE shardid_tickets.t RENAME TO t2; ALTER SEQUENCE shardid_segments.s RENAME TO s2",
+    );
+    for (sql, whose) in [
+        ("SELECT create_ticket('t2')", "ticket t"),
+        ("SELECT create_segment('s2', 10)", "segment tag s"),
+        ("SELECT create_id_sequence('shard_0005.shard_id_seq', 5)", "shard 5"),
+    ] {
+        let refusal = expect_error(&mut client, sql, "42P07");
+        assert!(
+            refusal.message.ends_with(&format!("exists already: it is {whose}")),
+            "{refusal:?}"
+        );
+    }
+    run(&mut client, "SELECT next_id(5), next_ticket('t'), next_segment('s')");
+}
+
+/// `42601`, in a text of our own.
+#[test]
+fn a_plain_sequence_is_no_ticket() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(&mut client, "SELECT create_ticket('a'); CREATE SEQUENCE shardid_tickets.b");
+    let refusal = expect_error(&mut client, "SELECT create_ticket('b')", "42P07");
+    assert!(refusal.message.contains("is not a ticket of server 1 of 1"), "{refusal:?}");
+}
