@@ -176,6 +176,8 @@ pub struct NodeTruth {
     pub open: ShardSet,
     /// Shards that live here and are fenced.
     pub fenced: ShardSet,
+    /// Shards that live here and whose tables have the triggers of a fence.
+    pub fences: ShardSet,
     /// Shards that lived here until somebody dropped them.
     pub dropped: ShardSet,
     /// Shards that the node knows to live on another one, by that node's name.

@@ -95,6 +95,20 @@ async fn shards(
         talk::line("somebody else has just done it: nothing left to do");
         return Ok(());
     }
+    if plan.steps.iter().any(|step| matches!(step, Step::RebuildMap { .. })) {
+        // There is one catalogue: a move that an earlier one begins or goes on with would
+        // change what the map is being taken from.
+        for (_, hand) in hands.iter_mut().filter(|(node, _)| **node != file.declared.catalog) {
+            hand.close_catalog(&file.declared).await?;
+        }
+        truth = look::truth(file, "apply").await?;
+        asked.change(file, &mut truth)?;
+        let anew = make(file, &truth, &adopted(file, &args.adopt)?)?;
+        if anew != plan {
+            return Err(Failure::new("a move has ended since the plan was made")
+                .hint("look again with `shardid catalog rebuild --dry-run`"));
+        }
+    }
     take_steps(file, &plan, &mut hands).await.map_err(|failure| {
         failure.hint("what was done stays done; `shardid apply` goes on from here")
     })?;
@@ -138,12 +152,13 @@ enum Phase {
     Extension,
     Catalog,
     Shards,
+    Open,
     Following,
     Forget,
 }
 
-const PHASES: [Phase; 5] =
-    [Phase::Extension, Phase::Catalog, Phase::Shards, Phase::Following, Phase::Forget];
+const PHASES: [Phase; 6] =
+    [Phase::Extension, Phase::Catalog, Phase::Shards, Phase::Open, Phase::Following, Phase::Forget];
 
 fn phase(step: &Step) -> Phase {
     match step {
@@ -154,6 +169,7 @@ fn phase(step: &Step) -> Phase {
         | Step::WriteMap { .. }
         | Step::RebuildMap { .. } => Phase::Catalog,
         Step::CreateShards { .. } | Step::TellNode { .. } => Phase::Shards,
+        Step::OpenShards { .. } => Phase::Open,
         Step::LetFollow { .. } | Step::Connect { .. } | Step::ForgetFollowers { .. } => {
             Phase::Following
         }
@@ -170,7 +186,9 @@ async fn take_steps(file: &ClusterFile, plan: &Plan, hands: &mut Hands) -> Resul
         let keeper = hands.get_mut(&file.declared.catalog).expect("the file was checked");
         lock::check(&mut keeper.connection, &file.declared.catalog).await?;
         match now {
-            Phase::Extension | Phase::Shards => side_by_side(file, plan, &steps, hands).await?,
+            Phase::Extension | Phase::Shards | Phase::Open => {
+                side_by_side(file, plan, &steps, hands).await?;
+            }
             // One after the other: nodes on one server share its roles.
             Phase::Following => {
                 let progress = Progress::new();
@@ -258,6 +276,7 @@ async fn try_take(
             }
             hand.place_shards(declared, &plan.map, *to, shards).await?;
         }
+        Step::OpenShards { node, shards } => moving::open_shards(file, node, shards).await?,
         Step::RemoveNode { node } => hand.remove_node(node).await?,
         Step::LetFollow { followers, .. } => {
             for (follower, role) in followers {

@@ -205,7 +205,7 @@ pub(super) async fn retire(file: Option<&Path>, named: &Several) -> Result<(), F
     let look = |record: &Move| {
         let Move { id, shard, source, state, .. } = record;
         if record.has_old_copy() {
-            return Ok(Todo::Do(format!("the old copy of shard {shard} on {source} is dropped")));
+            return Ok(Todo::Do(format!("drop the old copy of shard {shard} on {source}")));
         }
         if record.retired_us.is_some() {
             return Ok(Todo::Nothing("is retired already".to_owned()));

@@ -130,7 +130,7 @@ async fn make(
         return Ok(());
     }
     talk::line(text.trim_end());
-    let schemas = check_all(file, &planned, false, pace).await?;
+    let checked = check_all(file, &planned, false, pace).await?;
     if !how.yes
         && !talk::ask_or(
             format_args!("Make {}?", crate::view::counted(planned.len() as u64, "move")),
@@ -145,13 +145,15 @@ async fn make(
     let mut left: BTreeMap<Shard, PlannedMove> =
         planned.iter().map(|planned| (planned.shard, planned.clone())).collect();
     let work = planned.into_iter().map(|planned| {
-        let schema = schemas.get(&planned.shard).cloned();
+        let schema = checked.schemas.get(&planned.shard).cloned();
+        let highest_number = checked.highest_number;
         async move {
             if moving::asked_to_stop() {
                 return Ok(None);
             }
             let Some(schema) = schema else { return Ok(None) };
             let mut journal = Journal::open(file).await?;
+            journal.number_above(highest_number).await?;
             let id = journal
                 .plan(
                     planned.shard,

@@ -45,6 +45,15 @@ struct Member {
     map_version: i64,
 }
 
+/// What was found of moves that may be made.
+pub(crate) struct Checked {
+    /// The shards' schemas.
+    pub(crate) schemas: BTreeMap<Shard, String>,
+    /// The highest number of a move that something on the nodes is named after: a catalogue
+    /// from an older backup has drawn it before, and may not know it.
+    pub(crate) highest_number: i64,
+}
+
 /// Checks all planned moves at once and says everything that is in the way.
 /// Returns the schema of each shard.
 ///
@@ -55,7 +64,7 @@ pub(crate) async fn check_all(
     moves: &[PlannedMove],
     dry_run: bool,
     pace: Pace,
-) -> Result<BTreeMap<Shard, String>, Failure> {
+) -> Result<Checked, Failure> {
     let journal = Journal::look(file).await?.list(i64::MAX).await?;
     let mut servers: BTreeMap<NodeName, Server> = BTreeMap::new();
     let mut bare: BTreeSet<NodeName> = BTreeSet::new();
@@ -122,7 +131,12 @@ pub(crate) async fn check_all(
             "not tried: whether the servers reach each other, since that takes a transaction",
         );
     }
-    Failure::all(failures).map_or(Ok(schemas), Err)
+    let mut highest_number = 0;
+    for server in servers.values_mut() {
+        let query = sqlx::query_scalar(sql!("move/check/numbers.sql"));
+        highest_number = server.column(query).await?.into_iter().fold(highest_number, i64::max);
+    }
+    Failure::all(failures).map_or(Ok(Checked { schemas, highest_number }), Err)
 }
 
 /// Whether a node can follow another: as far as that can be seen, or by trying.
@@ -285,7 +299,7 @@ async fn compare(
             failure.hint("each node needs a database of its own: look at their `url`"),
         ]);
     }
-    let dump = schema::dump_version().await?;
+    let dump = super::dumped::dump_version().await?;
     if dump < from.major {
         failures.push(
             Failure::new(format!(

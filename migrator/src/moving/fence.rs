@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use shardid_cluster::{LeftoverKind, MapVersion, NodeName, ShardSet};
+use shardid_cluster::{LeftoverKind, MapVersion, NodeName, Shard, ShardSet};
 
 use super::journal::Move;
 use super::progress::line;
@@ -62,7 +62,16 @@ pub(super) async fn lower(road: &mut Road<'_>) -> Result<(), Failure> {
 
 /// The same with a hand on the source alone: the target may be down.
 pub(super) async fn lower_on(source: &mut Server, record: &Move) -> Result<(), Failure> {
-    let (shard, schema) = (record.shard.as_sql(), record.schema.as_str());
+    lower_shard(source, record.shard, &record.schema).await
+}
+
+/// The same for a shard of which nothing is known but where it is.
+pub(super) async fn lower_shard(
+    source: &mut Server,
+    shard: Shard,
+    schema: &str,
+) -> Result<(), Failure> {
+    let shard = shard.as_sql();
     let query = sqlx::query_scalar(sql!("move/fence/stands.sql")).bind(shard).bind(schema);
     if source.column::<bool>(query).await? == [true] {
         let query = sqlx::query_scalar(sql!("move/fence/lower.sql")).bind(shard).bind(schema);
@@ -104,6 +113,14 @@ pub(super) async fn open(road: &mut Road<'_>) -> Result<(), Failure> {
         names.push(name);
         layouts.push(layout);
     }
+    let dropped: Vec<(String, Option<i64>)> = road
+        .source
+        .rows(
+            sqlx::query_as(sql!("move/carry/dropped_id_sequences.sql"))
+                .bind(road.record.shard.as_sql()),
+        )
+        .await?;
+    let (dropped_layouts, floors): (Vec<_>, Vec<_>) = dropped.into_iter().unzip();
     let query = sqlx::query_scalar(sql!("move/fence/open.sql"))
         .bind(road.record.shard.as_sql())
         .bind(road.record.schema.as_str())
@@ -114,7 +131,9 @@ pub(super) async fn open(road: &mut Road<'_>) -> Result<(), Failure> {
         .bind(names)
         .bind(layouts)
         .bind(road.file.declared.layout.as_str())
-        .bind(road.file.declared.name.as_str());
+        .bind(road.file.declared.name.as_str())
+        .bind(dropped_layouts)
+        .bind(floors);
     let statements = road.target.column(query).await?;
     settled(road.target.all_or_none(statements, LOCK_MS).await?, &road.target.node)
 }

@@ -36,6 +36,7 @@ struct Copying {
     tables: i64,
     copied: i64,
     errors: i64,
+    enabled: bool,
 }
 
 /// A table that is being copied, or was.
@@ -63,7 +64,8 @@ pub(super) async fn await_copy(road: &mut Road<'_>) -> Result<(), Failure> {
             return Ok(());
         }
         errors.check(road, now.errors)?;
-        let active = lag(&mut road.source, &name, None).await?.active;
+        check_enabled(road, &name, now.enabled)?;
+        let active = lag(road, &name, None).await?.active;
         reading.see(road, active).await?;
         stall.see(road, (now.copied, copy.arrived.clone()))?;
         check_stop()?;
@@ -151,6 +153,17 @@ fn gone(road: &Road<'_>, name: &str) -> Failure {
     Failure::new(format!("subscription {name} is gone"))
         .at(format!("node {}", road.target.node))
         .hint(format!("`shardid abort {}`, then move the shard again", road.record.id))
+}
+
+/// Refuses to wait for a subscription that somebody has disabled.
+fn check_enabled(road: &Road<'_>, name: &str, enabled: bool) -> Result<(), Failure> {
+    let id = road.record.id;
+    let disabled = || {
+        Failure::new(format!("subscription {name} is disabled"))
+            .at(format!("node {}", road.target.node))
+            .hint(format!("`ALTER SUBSCRIPTION {name} ENABLE;` there, then `shardid resume {id}`"))
+    };
+    if enabled { Ok(()) } else { Err(disabled()) }
 }
 
 /// How often a stream has failed since we look; the server counts from its start.
@@ -253,7 +266,7 @@ pub(super) async fn catch_up(road: &mut Road<'_>) -> Result<(), Failure> {
     let (mut stall, mut reading) = (Stall::default(), Reading::default());
     let (mut applied, mut caught_up) = (Pace::default(), Pace::default());
     loop {
-        let lag = lag(&mut road.source, &name, None).await?;
+        let lag = lag(road, &name, None).await?;
         // Behind by nothing but what idle servers write of themselves, and somebody reads.
         if lag.active && lag.bytes <= CLOSE_BYTES {
             road.progress.clear();
@@ -262,6 +275,7 @@ pub(super) async fn catch_up(road: &mut Road<'_>) -> Result<(), Failure> {
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
         let now: Copying = road.target.row(query).await?.ok_or_else(|| gone(road, &name))?;
         known.check(road, now.errors)?;
+        check_enabled(road, &name, now.enabled)?;
         reading.see(road, lag.active).await?;
         stall.see(road, lag.position)?;
         check_stop()?;
@@ -304,13 +318,16 @@ struct Lag {
 }
 
 /// How far the reader of a slot is behind a position, or behind all that is written.
-async fn lag(server: &mut Server, slot: &str, position: Option<&str>) -> Result<Lag, Failure> {
+async fn lag(road: &mut Road<'_>, slot: &str, position: Option<&str>) -> Result<Lag, Failure> {
     let query = sqlx::query_as(sql!("move/stream/lag.sql")).bind(slot).bind(position);
-    let row: Option<(Option<i64>, bool, Option<i64>)> = server.row(query).await?;
+    let row: Option<(Option<i64>, bool, Option<i64>)> = road.source.row(query).await?;
     let Some((bytes, active, position)) = row else {
         return Err(Failure::new(format!("replication slot {slot} is gone"))
-            .at(format!("node {}", server.node))
-            .hint("the copy cannot follow without it: give the move up with `shardid abort`"));
+            .at(format!("node {}", road.source.node))
+            .hint(format!(
+                "the copy cannot follow without it: give the move up with `shardid abort {}`",
+                road.record.id
+            )));
     };
     Ok(Lag { bytes: bytes.unwrap_or(i64::MAX), active, position: position.unwrap_or(0) })
 }
@@ -343,7 +360,7 @@ pub(super) async fn drained(
     let name = road.record.stream();
     nudge(&mut road.source).await?;
     loop {
-        if lag(&mut road.source, &name, Some(position)).await?.bytes == 0 {
+        if lag(road, &name, Some(position)).await?.bytes == 0 {
             return Ok(true);
         }
         if Instant::now() > deadline {

@@ -18,7 +18,7 @@ use crate::postgres::{failure, sql, who};
 mod claim;
 mod record;
 
-pub(super) use claim::overtaken;
+pub(super) use claim::{older_catalog, overtaken};
 use record::MoveRow;
 pub(crate) use record::{Leftover, Move};
 
@@ -38,6 +38,23 @@ impl Journal {
     /// Connects to the catalogue to look: the server forbids a change.
     pub(crate) async fn look(file: &ClusterFile) -> Result<Self, Failure> {
         Ok(Self { server: Server::look(file, &file.declared.catalog).await?, hand: None })
+    }
+
+    /// Has further moves get numbers above one that a node knows: what is named after that one
+    /// is of another move, and must not be taken up.
+    pub(crate) async fn number_above(&mut self, highest: i64) -> Result<(), Failure> {
+        let query = sqlx::query_scalar(sql!("move/journal/numbers_end.sql")).bind(highest);
+        if self.server.column::<bool>(query).await? == [true] {
+            return Ok(());
+        }
+        let node = self.server.node.clone();
+        let said = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.server.connection.begin().await.map_err(said)?;
+        let hold = sqlx::query(sql!("move/journal/hold_all.sql"));
+        hold.execute(&mut *transaction).await.map_err(said)?;
+        let raise = sqlx::query(sql!("move/journal/raise_numbers.sql")).bind(highest);
+        raise.execute(&mut *transaction).await.map_err(said)?;
+        transaction.commit().await.map_err(said)
     }
 
     /// Writes a move down. Somebody else's move of the shard is in the way.

@@ -8,6 +8,7 @@ use shardid_cluster::{LeftoverKind, MoveEvent, MoveState};
 use super::fence;
 use super::journal::{Journal, Move};
 use super::progress::Progress;
+use super::sequences::Given;
 use super::server::Server;
 use super::watch::Sessions;
 use crate::failure::Failure;
@@ -49,6 +50,8 @@ pub(crate) struct Road<'a> {
     /// A session on the source for its sequences, and whether it holds them.
     pub(super) holding: Option<Server>,
     pub(super) held: bool,
+    /// What they had given out when they were held.
+    pub(super) given: Vec<Given>,
 }
 
 impl<'a> Road<'a> {
@@ -170,6 +173,7 @@ impl Entrance {
             target,
             holding: None,
             held: false,
+            given: Vec::new(),
         })
     }
 

@@ -5,17 +5,13 @@
 //! there, indexes, constraints, triggers and policies. Each part is one
 //! transaction, so that it may be cut and done again.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::process::Stdio;
 
-use shardid_cluster::{LeftoverKind, MoveKind};
-use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
+use shardid_cluster::{LeftoverKind, MoveKind, NodeName};
 
+use super::dumped::{Dump, description, entry};
 use super::road::Road;
 use super::server::{Batch, Server};
-use crate::dev::client_program;
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -37,26 +33,92 @@ pub(super) async fn make(road: &mut Road<'_>) -> Result<(), Failure> {
             .bind(road.record.shard.as_sql())
             .bind(schema);
         let guard: Vec<String> = road.source.column(guard).await?;
-        let text = parts.sql_of(&parts.early).await?;
+        let text = parts.dump.sql_of(&parts.early).await?;
         run(road, std::iter::once(text).chain(guard).collect()).await?;
     }
     Ok(())
 }
 
-/// Makes what was left out, unless that is done.
+/// Makes what was left out, unless that is done, and compares the copies.
 pub(super) async fn make_indexes(road: &mut Road<'_>) -> Result<(), Failure> {
     check_definitions(road).await?;
-    let here = shape(&mut road.source, &road.record.schema).await?;
-    if shape(&mut road.target, &road.record.schema).await? == here {
-        return Ok(());
-    }
     let parts = parts(road).await?;
-    if parts.late.is_empty() {
-        return Ok(());
+    let stream = road.record.stream();
+    let mut there = dump_of_target(road).await?;
+    // They are made in one transaction: if one is missing, all are.
+    let is_made = match &there {
+        Some(there) => {
+            let there = there.contents("post-data").await?;
+            let there: BTreeSet<&str> = there.iter().filter_map(|line| description(line)).collect();
+            parts.late.iter().all(|line| description(line).is_some_and(|what| there.contains(what)))
+        }
+        None => {
+            let query = sqlx::query_scalar(sql!("move/carry/made.sql")).bind(stream.as_str());
+            road.target.column::<bool>(query).await? == [true]
+        }
+    };
+    if !is_made {
+        road.say("making indexes");
+        let text = parts.dump.sql_of(&parts.late).await?;
+        let query = sqlx::query_scalar(sql!("move/carry/mark_made.sql")).bind(stream.as_str());
+        let mark: Vec<String> = road.target.column(query).await?;
+        run(road, std::iter::once(text).chain(mark).collect()).await?;
+        if there.is_some() {
+            there = dump_of_target(road).await?;
+        }
     }
-    road.say("making indexes");
-    let text = parts.sql_of(&parts.late).await?;
-    run(road, vec![text]).await
+    compare(road, &parts.dump, there.as_ref()).await
+}
+
+/// A dump of the new copy; none where its server is later than our pg_dump, which has to be as
+/// new as the source.
+async fn dump_of_target(road: &Road<'_>) -> Result<Option<Dump>, Failure> {
+    let major = road.target.connection.server_version_num().unwrap_or_default() / 10_000;
+    if i64::from(major) > i64::from(super::dumped::dump_version().await?) {
+        return Ok(None);
+    }
+    Dump::of(&road.target, &road.record.schema).await.map(Some)
+}
+
+/// Refuses to go on where the copies are not the same, by one pg_dump on both: what is
+/// forgotten above is found here, whatever it is.
+async fn compare(road: &mut Road<'_>, here: &Dump, there: Option<&Dump>) -> Result<(), Failure> {
+    let Some(there) = there else {
+        let (schema, stream) = (road.record.schema.clone(), road.record.stream());
+        let (here, there) = tokio::join!(
+            portable(&mut road.source, &schema, &stream),
+            portable(&mut road.target, &schema, &stream)
+        );
+        return match differences(&here?, &there?) {
+            differ if differ.is_empty() => Ok(()),
+            differ => Err(not_whole(road, &differ)),
+        };
+    };
+    let (here, there) = (here.definitions().await?, there.definitions().await?);
+    // Between versions pg_dump may write the same thing in other words.
+    let major = |server: &Server| server.connection.server_version_num().map(|n| n / 10_000);
+    let to_the_letter = major(&road.source) == major(&road.target);
+    let differ: Vec<String> = here
+        .iter()
+        .filter(|(what, text)| there.get(*what).is_none_or(|other| to_the_letter && other != *text))
+        .map(|(what, _)| what)
+        .chain(there.keys().filter(|what| !here.contains_key(*what)))
+        .cloned()
+        .collect();
+    if differ.is_empty() { Ok(()) } else { Err(not_whole(road, &differ)) }
+}
+
+fn not_whole(road: &Road<'_>, differ: &[String]) -> Failure {
+    Failure::new(format!(
+        "schema {} was changed during the move, or is not carried whole; these differ: {}",
+        road.record.schema,
+        differ.join(", ")
+    ))
+    .at(format!("node {}", road.target.node))
+    .hint(format!(
+        "`shardid abort {}`, then `shardid move {} --to {}` again; `pg_dump --schema-only` of both nodes shows how they differ",
+        road.record.id, road.record.shard, road.target.node
+    ))
 }
 
 /// A hash of what the tables look like, to compare with another node's.
@@ -80,7 +142,7 @@ pub(super) async fn check_definitions(road: &mut Road<'_>) -> Result<(), Failure
     if definitions(&mut road.source, &road.record.schema).await? == before {
         Ok(())
     } else {
-        Err(changed(road))
+        Err(changed(road, &road.source.node))
     }
 }
 
@@ -91,21 +153,24 @@ pub(super) async fn check_unchanged(road: &mut Road<'_>) -> Result<(), Failure> 
         tokio::join!(both(&mut road.source, &schema), shape(&mut road.target, &schema));
     let (definitions, here) = here?;
     let as_before = road.record.shape.as_ref().is_none_or(|before| *before == definitions);
-    if as_before && here == there? { Ok(()) } else { Err(changed(road)) }
+    let there = there?;
+    // As the source was when it was copied, so was the target.
+    let node = if as_before { &road.target.node } else { &road.source.node };
+    if as_before && here == there { Ok(()) } else { Err(changed(road, node)) }
 }
 
 async fn both(server: &mut Server, schema: &str) -> Result<(String, String), Failure> {
     Ok((definitions(server, schema).await?, shape(server, schema).await?))
 }
 
-fn changed(road: &Road<'_>) -> Failure {
+fn changed(road: &Road<'_>, node: &NodeName) -> Failure {
     let (id, shard) = (road.record.id, road.record.shard);
     match road.record.kind {
         MoveKind::Copy => Failure::new(format!(
             "schema {} was changed during the move: something was made, dropped, altered or granted",
             road.record.schema
         ))
-        .at(format!("node {}", road.source.node))
+        .at(format!("node {node}"))
         .hint(format!(
             "`shardid abort {id}`, then `shardid move {shard} --to {}` again",
             road.target.node
@@ -130,19 +195,20 @@ pub(super) async fn not_carried_back(road: &mut Road<'_>) -> Result<Vec<String>,
         portable(&mut road.source, &schema, &stream),
         portable(&mut road.target, &schema, &stream)
     );
-    let (new, old) = (new?, old?);
-    let mut differ: Vec<String> =
-        new.symmetric_difference(&old).map(|(kind, name, _)| format!("{kind} {name}")).collect();
-    differ.sort();
-    differ.dedup();
-    Ok(differ)
+    Ok(differences(&new?, &old?))
 }
 
-async fn portable(
-    server: &mut Server,
-    schema: &str,
-    stream: &str,
-) -> Result<BTreeSet<(String, String, String)>, Failure> {
+type Portable = BTreeSet<(String, String, String)>;
+
+fn differences(one: &Portable, other: &Portable) -> Vec<String> {
+    let mut differ: Vec<String> =
+        one.symmetric_difference(other).map(|(kind, name, _)| format!("{kind} {name}")).collect();
+    differ.sort();
+    differ.dedup();
+    differ
+}
+
+async fn portable(server: &mut Server, schema: &str, stream: &str) -> Result<Portable, Failure> {
     let query = sqlx::query_as(sql!("move/carry/portable.sql")).bind(schema).bind(stream);
     Ok(server.rows(query).await?.into_iter().collect())
 }
@@ -165,20 +231,9 @@ async fn run(road: &mut Road<'_>, statements: Vec<String>) -> Result<(), Failure
     }
 }
 
-/// The major version of the pg_dump that would be used.
-pub(super) async fn dump_version() -> Result<i32, Failure> {
-    let mut command = client_program("pg_dump")?;
-    command.arg("--version");
-    let text = output(command, "pg_dump", None).await?;
-    // pg_dump (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)
-    let version = text.split_whitespace().nth(2).unwrap_or_default();
-    let major = version.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
-    major.parse().map_err(|_| Failure::new(format!("pg_dump does not say its version: {text}")))
-}
-
 /// A dump of a schema's definitions, with its list of contents in two parts.
 struct Parts {
-    dump: tempfile::NamedTempFile,
+    dump: Dump,
     /// What rows need to be copied and found.
     early: Vec<String>,
     /// What waits for the copy.
@@ -190,130 +245,13 @@ async fn parts(road: &mut Road<'_>) -> Result<Parts, Failure> {
         .bind(road.record.schema.as_str());
     let identity: Vec<String> = road.source.column(query).await?;
     let identity: BTreeSet<String> = identity.into_iter().collect();
-    let dump = tempfile::NamedTempFile::new()
-        .map_err(|error| Failure::new(format!("could not make a temporary file: {error}")))?;
-    let mut command = client_program("pg_dump")?;
-    road.source.address.give_to(&mut command);
-    command
-        .args(["--format=custom", "--schema-only", "--no-publications", "--no-subscriptions"])
-        .args(["--no-security-labels", "--schema"])
-        .arg(quoted_pattern(&road.record.schema))
-        .arg("--file")
-        .arg(dump.path());
-    output(command, "pg_dump", None).await?;
-    let mut early = contents(&dump, "pre-data").await?;
-    let (first, late): (Vec<_>, Vec<_>) = contents(&dump, "post-data")
+    let dump = Dump::of(&road.source, &road.record.schema).await?;
+    let mut early = dump.contents("pre-data").await?;
+    let (first, late): (Vec<_>, Vec<_>) = dump
+        .contents("post-data")
         .await?
         .into_iter()
         .partition(|line| entry(line).is_some_and(|entry| identity.contains(&entry)));
     early.extend(first);
     Ok(Parts { dump, early, late })
-}
-
-/// The contents of a section of a dump, a line each.
-async fn contents(dump: &tempfile::NamedTempFile, section: &str) -> Result<Vec<String>, Failure> {
-    let mut list = client_program("pg_restore")?;
-    list.args(["--list", "--section", section]).arg(dump.path());
-    let text = output(list, "pg_restore", None).await?;
-    Ok(text.lines().filter(|l| !l.starts_with(';') && !l.is_empty()).map(str::to_owned).collect())
-}
-
-/// What a line of contents is about: table of the catalog and number, from
-/// `dumpId; tableoid oid KIND schema name owner`.
-fn entry(line: &str) -> Option<String> {
-    let mut words = line.split_once("; ")?.1.split(' ');
-    Some(format!("{} {}", words.next()?, words.next()?))
-}
-
-impl Parts {
-    /// The SQL of some lines of the list.
-    async fn sql_of(&self, lines: &[String]) -> Result<String, Failure> {
-        let mut command = client_program("pg_restore")?;
-        command.args(["--file=-", "--use-list=/dev/stdin"]).arg(self.dump.path());
-        let text = output(command, "pg_restore", Some(lines.join("\n") + "\n")).await?;
-        Ok(for_servers(&text))
-    }
-}
-
-/// What pg_restore prints, as a server takes it that others wait for: psql's own commands are
-/// not for it, and how long anything may take is ours to say. pg_restore begins with `SET
-/// lock_timeout = 0` and the like; one of them servers before 17 do not have.
-fn for_servers(text: &str) -> String {
-    let mut begun = false;
-    let kept = |line: &&str| {
-        begun |= line.starts_with("-- Name: ");
-        let bound = !begun && line.starts_with("SET ") && line.contains("_timeout = ");
-        !bound && !line.starts_with("\\restrict ") && !line.starts_with("\\unrestrict ")
-    };
-    let lines = text.lines().filter(kept).filter_map(without_column_version);
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-/// A line of a dump without the version that PostgreSQL 15.20 notes among the options
-/// of each column; none where nothing else is set. Its own pg_dump leaves that out,
-/// later ones do not, and no other server takes it.
-fn without_column_version(line: &str) -> Option<Cow<'_, str>> {
-    let parts = || {
-        let (what, options) = line.strip_suffix(");")?.split_once(" SET (")?;
-        what.starts_with("ALTER TABLE ONLY ").then_some((what, options))
-    };
-    let Some((what, options)) = parts().filter(|(_, options)| options.contains("pg_attver="))
-    else {
-        return Some(line.into());
-    };
-    let others: Vec<&str> =
-        options.split(", ").filter(|option| !option.starts_with("pg_attver=")).collect();
-    (!others.is_empty()).then(|| format!("{what} SET ({});", others.join(", ")).into())
-}
-
-/// A name that pg_dump takes to the letter.
-fn quoted_pattern(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-async fn output(
-    mut command: Command,
-    program: &str,
-    input: Option<String>,
-) -> Result<String, Failure> {
-    let failed = |error: std::io::Error| Failure::new(format!("could not run {program}: {error}"));
-    // Where we give up, nobody is left to wait for it.
-    command.kill_on_drop(true);
-    command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
-    let mut child =
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
-    if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
-        stdin.write_all(input.as_bytes()).await.map_err(failed)?;
-    }
-    let output = child.wait_with_output().await.map_err(failed)?;
-    if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Err(Failure::new(format!("{program} failed")).detail(words.trim()));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{for_servers, without_column_version};
-
-    #[test]
-    fn how_long_anything_may_take_is_not_for_pg_restore_to_say() {
-        let head = "\\restrict x\nSET statement_timeout = 0;\nSET lock_timeout = 0;\nSET row_security = off;\n";
-        let body = "--\n-- Name: f; Type: FUNCTION\n--\nCREATE FUNCTION s.f() AS $$\nSET lock_timeout = 5;\n$$;";
-        let text = format!("{head}{body}\n\\unrestrict x");
-        assert_eq!(for_servers(&text), format!("SET row_security = off;\n{body}"));
-    }
-
-    #[test]
-    fn only_the_version_of_a_column_is_left_out() {
-        let of = |options| format!("ALTER TABLE ONLY s.t ALTER COLUMN id SET ({options});");
-        assert_eq!(without_column_version(&of("pg_attver=27451840")), None);
-        let other = of("n_distinct=5");
-        for options in ["n_distinct=5", "n_distinct=5, pg_attver=1", "pg_attver=1, n_distinct=5"] {
-            assert_eq!(without_column_version(&of(options)).as_deref(), Some(other.as_str()));
-        }
-        let text = "COMMENT ON TABLE s.t IS 'SET (pg_attver=1);";
-        assert_eq!(without_column_version(text).as_deref(), Some(text));
-    }
 }

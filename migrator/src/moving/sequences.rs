@@ -22,6 +22,16 @@ const HOLD_MS_MAX: u128 = 400;
 /// Where nobody waits, or the way is only forward.
 const LOCK_MS: u128 = 10_000;
 
+/// How far the ids of a generator can have gone.
+#[derive(sqlx::FromRow)]
+pub(super) struct Given {
+    /// The sequence's, on the source.
+    oid: sqlx::postgres::types::Oid,
+    /// The highest id that it can have given out.
+    last: i64,
+    layout: String,
+}
+
 /// Locks the sequences of the source, and brings those of the target to where
 /// they stand.
 pub(super) async fn carry_over(road: &mut Road<'_>, deadline: Instant) -> Result<Fence, Failure> {
@@ -111,12 +121,22 @@ fn in_use(server: &Server) -> Failure {
 
 async fn hold(road: &mut Road<'_>, ms: u128) -> Result<bool, Failure> {
     prepare(road).await?;
+    let schema = road.record.schema.clone();
     let query = sqlx::query_scalar(sql!("move/sequence/hold.sql"))
-        .bind(road.record.schema.as_str())
+        .bind(schema.as_str())
         .bind(i64::try_from(ms).unwrap_or(i64::MAX));
-    let statements = road.source.column(query).await?;
-    road.held = matches!(holding(road).begin_with(statements).await?, Batch::Done);
-    Ok(road.held)
+    let mut statements: Vec<String> = road.source.column(query).await?;
+    let locks = statements.split_off(statements.len().min(1));
+    road.held = false;
+    let server = holding(road);
+    let Batch::Done = server.begin_with(statements).await? else { return Ok(false) };
+    // Nobody takes ids any more, and what each has given out is still known.
+    let query = sqlx::query_as(sql!("move/sequence/given.sql")).bind(schema.as_str());
+    let Some(given) = server.rows_at_once(query).await? else { return Ok(false) };
+    let Batch::Done = server.go_on_with(locks).await? else { return Ok(false) };
+    road.given = given;
+    road.held = true;
+    Ok(true)
 }
 
 fn holding<'r>(road: &'r mut Road<'_>) -> &'r mut Server {
@@ -125,8 +145,18 @@ fn holding<'r>(road: &'r mut Road<'_>) -> &'r mut Server {
 
 /// Where the sequences stand, as statements for the other copy.
 async fn positions(road: &mut Road<'_>) -> Result<Vec<String>, Failure> {
-    let schema = road.record.schema.clone();
-    let query = sqlx::query_scalar(sql!("move/sequence/positions.sql")).bind(schema);
+    let (mut generators, mut last_ids, mut layouts) = (Vec::new(), Vec::new(), Vec::new());
+    for Given { oid, last, layout } in &road.given {
+        generators.push(*oid);
+        last_ids.push(*last);
+        layouts.push(layout.clone());
+    }
+    let query = sqlx::query_scalar(sql!("move/sequence/positions.sql"))
+        .bind(road.record.schema.clone())
+        .bind(generators)
+        .bind(last_ids)
+        .bind(layouts)
+        .bind(road.record.shard.as_sql());
     holding(road).column(query).await
 }
 

@@ -251,13 +251,44 @@ impl Server {
     /// Begins a transaction with statements that the server itself has put
     /// together, and leaves it open unless one of them waits too long.
     pub(super) async fn begin_with(&mut self, statements: Vec<String>) -> Result<Batch, Failure> {
-        let text = format!("BEGIN;\n{}", self.checked(&statements));
+        self.in_open(format!("BEGIN;\n{}", self.checked(&statements))).await
+    }
+
+    /// The same within a transaction that is open: where one waits too long, it is rolled back.
+    pub(super) async fn go_on_with(&mut self, statements: Vec<String>) -> Result<Batch, Failure> {
+        let text = self.checked(&statements);
+        self.in_open(text).await
+    }
+
+    async fn in_open(&mut self, text: String) -> Result<Batch, Failure> {
         let done = sqlx::raw_sql(AssertSqlSafe(text.as_str())).execute(&mut self.connection).await;
         let Err(error) = done else { return Ok(Batch::Done) };
+        let waited = self.give_up(error).await;
+        waited.map_err(|failure| failure.detail(format!("statement: {text}")))?;
+        Ok(Batch::LockTimeout)
+    }
+
+    /// Rolls the open transaction back for an error; no failure where it has waited too long.
+    async fn give_up(&mut self, error: sqlx::Error) -> Result<(), Failure> {
         self.run(sqlx::query(sql!("move/rollback.sql"))).await?;
         match WAITED.iter().any(|code| is_sqlstate(&error, code)) {
-            true => Ok(Batch::LockTimeout),
-            false => Err(self.said(&error).detail(format!("statement: {text}"))),
+            true => Ok(()),
+            false => Err(self.said(&error)),
+        }
+    }
+
+    /// All rows of a query within a transaction that [`begin_with`](Self::begin_with) has
+    /// begun; none, with the transaction rolled back, where it waits too long.
+    pub(super) async fn rows_at_once<T>(
+        &mut self,
+        query: QueryAs<'_, Postgres, T, PgArguments>,
+    ) -> Result<Option<Vec<T>>, Failure>
+    where
+        T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        match query.fetch_all(&mut self.connection).await {
+            Ok(rows) => Ok(Some(rows)),
+            Err(error) => self.give_up(error).await.map(|()| None),
         }
     }
 

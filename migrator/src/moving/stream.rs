@@ -108,7 +108,8 @@ pub(super) async fn open_way_back(road: &mut Road<'_>) -> Result<(), Failure> {
 const UNSUBSCRIBE_MAX: Duration = Duration::from_secs(30);
 const UNSUBSCRIBE_TRIES: u32 = 3;
 
-/// Ends a subscription, and the slots by which its tables were copied.
+/// Ends a subscription, with the role that was made for it and the slots by which its tables
+/// were copied.
 pub(super) async fn remove_subscription(
     server: &mut Server,
     publisher: Option<&mut Server>,
@@ -125,6 +126,9 @@ pub(super) async fn remove_subscription(
         }
         tries += 1;
     }
+    let role = sqlx::query_scalar(sql!("move/stream/drop_role.sql")).bind(name);
+    let statements = server.column(role).await?;
+    server.carry_out(statements).await?;
     if let (Some(number), Some(publisher)) = (number.first(), publisher) {
         let query = sqlx::query_scalar(sql!("move/stream/sync_slots.sql")).bind(number);
         for slot in publisher.column::<String>(query).await? {

@@ -35,8 +35,10 @@ pub(crate) async fn connect(
     match tokio::time::timeout(limit, options.connect()).await {
         Err(_) => Err(unreachable(format!("no answer within {} s", limit.as_secs()))),
         Ok(Ok(mut connection)) => {
-            let path = sqlx::query(sql!("session_path.sql")).execute(&mut connection).await;
-            path.map_err(|error| failure(node, &error))?;
+            for settings in [sql!("session_path.sql"), sql!("session.sql")] {
+                let set = sqlx::query(settings).execute(&mut connection).await;
+                set.map_err(|error| failure(node, &error))?;
+            }
             Ok(connection)
         }
         Ok(Err(sqlx::Error::Io(cause))) => Err(unreachable(cause.to_string())),

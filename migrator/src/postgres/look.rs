@@ -163,6 +163,7 @@ async fn look_inside(
         member: None,
         open: ShardSet::new(),
         fenced: ShardSet::new(),
+        fences: ShardSet::new(),
         dropped: ShardSet::new(),
         moved: BTreeMap::new(),
         unstamped: ShardSet::new(),
@@ -204,6 +205,11 @@ async fn look_inside(
         for row in rows {
             sort_in(&mut truth, row).map_err(odd)?;
         }
+        let fences: Vec<i32> = sqlx::query_scalar(sql!("look/fences.sql"))
+            .fetch_one(&mut *connection)
+            .await
+            .map_err(said)?;
+        truth.fences = shard_set(fences).map_err(odd)?;
     }
     let catalog = match *node == declared.catalog {
         true if server.has_history => {

@@ -1,44 +1,141 @@
-//! Slots, publications, subscriptions and fences that no move knows.
+//! Copies, and streams with all that belongs to them, that no move knows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use shardid_cluster::NodeName;
+use sqlx::FromRow;
 
 use super::{Estate, Finding};
 use crate::failure::Failure;
 use crate::postgres::sql;
+
+/// Something that has a name which moves give.
+#[derive(Debug, FromRow)]
+struct Object {
+    kind: String,
+    name: String,
+    /// What it was called before somebody gave it another name.
+    ours: Option<String>,
+    /// What gives it that name back.
+    rename: Option<String>,
+    /// The shard that a fence is about.
+    shard: Option<i32>,
+    mend: String,
+}
+
+/// Node, kind and name of what the journal knows.
+type Known = BTreeSet<(String, String, String)>;
 
 pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
     // Without the journal nobody can tell what is left over.
     if estate.catalog().is_none() {
         return Ok(Vec::new());
     }
-    let catalog = estate.file.declared.catalog.clone();
-    // The objects first: a move that begins meanwhile writes its line before it
-    // makes anything, so that whatever was seen is in the journal by then.
+    // The journal before and after: what was seen in between of a move that has ended meanwhile
+    // is in the one, and of a move that has begun in the other, since it writes its line before
+    // it makes anything.
+    let mut known = of_journal(estate).await?;
     let mut seen = Vec::new();
     for visit in estate.installed() {
-        let objects: Vec<(String, String, String)> = visit.rows(sql!("verify/objects.sql")).await?;
-        seen.push((visit.node.clone(), objects));
+        let objects: Vec<Object> = visit.rows(sql!("verify/objects.sql")).await?;
+        seen.push((visit.node.clone(), visit.seen.truth.identity.system_identifier, objects));
     }
-    let mut known: BTreeSet<(String, String, String)> = BTreeSet::new();
-    if let Some(keeper) = estate.visits.iter_mut().find(|visit| visit.node == catalog) {
-        known.extend(keeper.rows(sql!("verify/known_objects.sql")).await?);
-    }
-    let mut findings = Vec::new();
-    for (node, objects) in seen {
-        for (kind, name, mend) in objects {
+    known.extend(of_journal(estate).await?);
+    let places = Places::look(estate).await?;
+    let server_of: BTreeMap<String, i64> =
+        seen.iter().map(|(node, server, _)| (node.to_string(), *server)).collect();
+    // Roles and origins are of a server, whichever of its databases they serve.
+    let mut of_servers: BTreeSet<(i64, String, String)> = known
+        .iter()
+        .filter_map(|(node, kind, name)| Some((*server_of.get(node)?, kind.clone(), name.clone())))
+        .collect();
+    // What reads comes before what is read, and a copy after what fills it: each line can be
+    // followed by itself, from the first on.
+    let mut ranked: Vec<(usize, Finding)> = Vec::new();
+    for (node, server, objects) in seen {
+        for object in objects {
+            let Object { kind, name, .. } = &object;
             if known.contains(&(node.to_string(), kind.clone(), name.clone())) {
                 continue;
             }
-            let what = match kind.as_str() {
-                "fence" => format!("a fence stands around schema {name}"),
-                _ => format!("{kind} {name} is left over"),
+            let is_of_server = matches!(kind.as_str(), "role" | "origin");
+            if is_of_server && !of_servers.insert((server, kind.clone(), name.clone())) {
+                continue;
+            }
+            let is_known =
+                |ours: &str| known.contains(&(node.to_string(), kind.clone(), ours.to_owned()));
+            let finding = match (&object.ours, &object.rename) {
+                _ if kind == "fence" => places.of_copy(&node, &object),
+                (Some(ours), Some(rename)) if is_known(ours) => Some(Finding::on(
+                    &node,
+                    format!("{kind} {name} is {ours} of a move, by another name"),
+                    format!("`{rename}`"),
+                )),
+                _ => Some(Finding::on(
+                    &node,
+                    format!("{kind} {name} is left over, and no move knows it"),
+                    format!("`{}`", object.mend),
+                )),
             };
-            findings.push(Finding::on(
-                &node,
-                format!("{what}, and no move knows it"),
-                format!("`{mend}`"),
-            ));
+            let rank = ORDER.iter().position(|other| other == kind).unwrap_or(ORDER.len());
+            ranked.extend(finding.map(|finding| (rank, finding)));
         }
     }
-    Ok(findings)
+    ranked.sort_by_key(|(rank, _)| *rank);
+    Ok(ranked.into_iter().map(|(_, finding)| finding).collect())
+}
+
+/// The kinds of objects, as they are to be removed.
+const ORDER: [&str; 6] = ["subscription", "slot", "publication", "role", "origin", "fence"];
+
+async fn of_journal(estate: &mut Estate<'_>) -> Result<Known, Failure> {
+    let catalog = estate.file.declared.catalog.clone();
+    let keeper = estate.visits.iter_mut().find(|visit| visit.node == catalog);
+    let Some(keeper) = keeper else { return Ok(Known::new()) };
+    Ok(keeper.rows(sql!("verify/known_objects.sql")).await?.into_iter().collect())
+}
+
+/// Where shards live, by the map, and in which schema there.
+struct Places {
+    homes: BTreeMap<i32, NodeName>,
+    schemas: BTreeSet<(NodeName, i32, String)>,
+    looked_at: BTreeSet<NodeName>,
+}
+
+impl Places {
+    async fn look(estate: &mut Estate<'_>) -> Result<Self, Failure> {
+        let mut places =
+            Self { homes: BTreeMap::new(), schemas: BTreeSet::new(), looked_at: BTreeSet::new() };
+        if let Some(catalog) = estate.catalog() {
+            for (node, shards) in catalog.map.nodes() {
+                places.homes.extend(shards.iter().map(|shard| (shard.as_sql(), node.clone())));
+            }
+        }
+        for visit in estate.installed() {
+            let rows: Vec<(i32, String)> = visit.rows(sql!("verify/schemas.sql")).await?;
+            places.looked_at.insert(visit.node.clone());
+            let here = rows.into_iter().map(|(shard, schema)| (visit.node.clone(), shard, schema));
+            places.schemas.extend(here);
+        }
+        Ok(places)
+    }
+
+    /// What is wrong with the guard of a schema that no move knows.
+    ///
+    /// At the shard's home that is a fence, and a finding of its own. Anywhere else it guards a
+    /// copy, which must not take writes, and is in the way as long as it has the name that the
+    /// next copy would get.
+    fn of_copy(&self, node: &NodeName, guard: &Object) -> Option<Finding> {
+        let (shard, schema) = (guard.shard?, &guard.name);
+        let home = self.homes.get(&shard).filter(|home| *home != node)?;
+        let is_in_the_way = !self.looked_at.contains(home)
+            || self.schemas.contains(&(home.clone(), shard, schema.clone()));
+        is_in_the_way.then(|| {
+            Finding::on(
+                node,
+                format!("schema {schema} is a copy of shard {shard} that no move knows, and the shard lives on {home}"),
+                format!("put it out of the way, with its rows: `{}`", guard.mend),
+            )
+        })
+    }
 }

@@ -1,6 +1,6 @@
-//! Shards of the map that are on no node.
+//! Shards of the map that are on no node, or take no writes where they are.
 
-use shardid_cluster::ShardSet;
+use shardid_cluster::{NodeName, ShardSet};
 
 use super::{Estate, Finding};
 use crate::failure::Failure;
@@ -18,6 +18,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
             ));
         }
     }
+    findings.extend(shut(estate).await?);
     let Some(catalog) = estate.catalog() else { return Ok(findings) };
     let held =
         estate.visits.iter().fold(ShardSet::new(), |all, visit| all.or(&visit.seen.truth.held()));
@@ -29,6 +30,52 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
                 format!("shard {shard} should be here by the map, and is on no node"),
                 "restore the node from a backup if there were rows in it, then `shardid apply`",
             ));
+        }
+    }
+    Ok(findings)
+}
+
+/// Shards behind a fence at home that no move is going to take down.
+async fn shut(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
+    let Some(catalog) = estate.catalog() else { return Ok(Vec::new()) };
+    let (map, moving) = (catalog.map.clone(), catalog.moving.clone());
+    let open_elsewhere = |node: &NodeName| {
+        let others = estate.visits.iter().filter(|other| other.node != *node);
+        others.fold(ShardSet::new(), |all, other| all.or(&other.seen.truth.open))
+    };
+    let mut behind = Vec::new();
+    for visit in &estate.visits {
+        let truth = &visit.seen.truth;
+        let fenced = truth.fenced.or(&truth.fences).and(&map.on(&visit.node));
+        let shut = fenced.without(&moving).without(&open_elsewhere(&visit.node));
+        if !shut.is_empty() {
+            behind.push((visit.node.clone(), shut));
+        }
+    }
+    if behind.is_empty() {
+        return Ok(Vec::new());
+    }
+    // A move may have begun or ended while we looked: first the journal again, then the nodes.
+    let mut moving: Vec<i32> = Vec::new();
+    let keeper = estate.file.declared.catalog.clone();
+    if let Some(keeper) = estate.visits.iter_mut().find(|visit| visit.node == keeper) {
+        let rows: Vec<(Vec<i32>,)> = keeper.rows(sql!("look/moving.sql")).await?;
+        moving = rows.into_iter().flat_map(|(shards,)| shards).collect();
+    }
+    let mut findings = Vec::new();
+    for (node, shut) in behind {
+        let visit = estate.visits.iter_mut().find(|visit| visit.node == node);
+        let Some(visit) = visit else { continue };
+        let still: Vec<(i32,)> = visit.rows(sql!("verify/fenced.sql")).await?;
+        for shard in shut.iter() {
+            let number = shard.as_sql();
+            if still.contains(&(number,)) && !moving.contains(&number) {
+                findings.push(Finding::on(
+                    &node,
+                    format!("shard {shard} lives here behind a fence, and no move takes that down"),
+                    "`shardid apply`",
+                ));
+            }
         }
     }
     Ok(findings)

@@ -47,7 +47,7 @@ fn room_of(step: &Step) -> &'static str {
         | Step::WriteNode { .. }
         | Step::RemoveNode { .. } => "catalogue",
         Step::WriteMap { .. } | Step::RebuildMap { .. } => "map",
-        Step::CreateShards { .. } | Step::TellNode { .. } => "shards",
+        Step::CreateShards { .. } | Step::TellNode { .. } | Step::OpenShards { .. } => "shards",
         Step::LetFollow { .. } | Step::Connect { .. } | Step::ForgetFollowers { .. } => "following",
     }
 }
@@ -118,6 +118,12 @@ fn lines(step: &Step) -> Vec<String> {
         Step::TellNode { node, from, to, .. } => {
             vec![format!("~ {node}: copy of the map, version {from} -> {to}")]
         }
+        Step::OpenShards { node, shards } => {
+            let which = shards_of(shards);
+            vec![format!(
+                "~ {node}: take the fence down around {which} (no move goes on with them)"
+            )]
+        }
         Step::RemoveNode { node } => vec![format!("- {node}: forget")],
         Step::LetFollow { node, followers } => {
             vec![format!("+ {node}: let {} follow, by a role for each", names_of(followers))]
@@ -169,6 +175,9 @@ pub(crate) fn done(step: &Step) -> String {
             format!("{node}: created {}", counted(shards.len(), "shard"))
         }
         Step::TellNode { node, to, .. } => format!("{node}: has map version {to}"),
+        Step::OpenShards { node, shards } => {
+            format!("{node}: {} can be written to again", counted(shards.len(), "shard"))
+        }
         Step::RemoveNode { node } => format!("{node}: forgotten"),
         Step::LetFollow { node, followers } => {
             format!("{node}: can be followed by {}", names_of(followers))
@@ -246,6 +255,9 @@ fn step_json(step: &Step) -> Value {
         Step::TellNode { node, was, from, to, shards } => json!({
             "do": "tell_node", "node": node.as_str(), "was": was, "from": from.0, "to": to.0,
             "shards": shards.to_string(), "count": count(shards),
+        }),
+        Step::OpenShards { node, shards } => json!({
+            "do": "open_shards", "node": node.as_str(), "shards": shards.to_string(), "count": count(shards),
         }),
         Step::RemoveNode { node } => json!({"do": "remove_node", "node": node.as_str()}),
         Step::LetFollow { node, followers } => {

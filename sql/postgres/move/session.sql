@@ -11,9 +11,6 @@ SELECT set_config(v.name, v.value, false)
       ('extra_float_digits', '3'),
       ('statement_timeout', '0'),
       ('lock_timeout', '0'),
-      ('transaction_timeout', '0'),
-      ('idle_in_transaction_session_timeout', '0'),
-      ('idle_session_timeout', '0'),
       ('tcp_keepalives_idle', '15'),
       ('tcp_keepalives_interval', '5'),
       ('tcp_keepalives_count', '3')) AS v(name, value)

@@ -1,21 +1,54 @@
--- What moves make in this database, by the names that they give it.
-SELECT 'slot' AS kind, slot_name::text AS name,
-       format('SELECT pg_drop_replication_slot(%L);', slot_name) AS mend
+-- What moves make in this database and on its server, by the names that they give it: kind,
+-- name, what it is of ours by another name and what gives that back, the shard of a fence, and
+-- what takes it away. A subscription may have been renamed: it is ours by its slot or its owner,
+-- too. Roles and origins are of the whole server: those of another database are left out, and a
+-- role that owns a subscription goes with that.
+WITH role AS (
+    SELECT oid, rolname FROM pg_roles WHERE rolname ~ '^shardid_(move|back)_[0-9]+$'
+), subscription AS (
+    SELECT s.subname, r.rolname,
+           CASE WHEN s.subname ~ '^shardid_(move|back)_' THEN NULL
+                ELSE coalesce(substring(s.subslotname FROM '^shardid_(?:move|back)_[0-9]+$'), r.rolname) END AS ours
+      FROM pg_subscription s
+      JOIN pg_database d ON d.oid = s.subdbid AND d.datname = current_database()
+      LEFT JOIN role r ON r.oid = s.subowner
+     WHERE s.subname ~ '^shardid_(move|back)_' OR s.subslotname ~ '^shardid_(move|back)_[0-9]+$' OR r.oid IS NOT NULL
+)
+SELECT 'subscription' AS kind, subname::text AS name, ours::text AS ours,
+       CASE WHEN ours IS NOT NULL THEN format('ALTER SUBSCRIPTION %I RENAME TO %I;', subname, ours) END AS rename, NULL::integer AS shard,
+       format('ALTER SUBSCRIPTION %1$I DISABLE; ALTER SUBSCRIPTION %1$I SET (slot_name = NONE); DROP SUBSCRIPTION %1$I;', subname)
+       || CASE WHEN rolname IS NULL THEN ''
+               ELSE format(' REASSIGN OWNED BY %1$I TO CURRENT_USER; DROP OWNED BY %1$I; DROP ROLE %1$I;', rolname) END AS mend
+  FROM subscription
+UNION ALL
+SELECT 'slot', slot_name::text, NULL, NULL, NULL, format('SELECT pg_drop_replication_slot(%L);', slot_name)
   FROM pg_replication_slots
  WHERE slot_name ~ '^shardid_(move|back)_' AND database = current_database()
 UNION ALL
-SELECT 'publication', pubname::text, format('DROP PUBLICATION %I;', pubname)
+SELECT 'publication', pubname::text, NULL, NULL, NULL, format('DROP PUBLICATION %I;', pubname)
   FROM pg_publication
  WHERE pubname ~ '^shardid_(move|back)_'
 UNION ALL
-SELECT 'subscription', s.subname::text,
-       format('ALTER SUBSCRIPTION %1$I DISABLE; ALTER SUBSCRIPTION %1$I SET (slot_name = NONE); DROP SUBSCRIPTION %1$I;', s.subname)
-  FROM pg_subscription s
-  JOIN pg_database d ON d.oid = s.subdbid AND d.datname = current_database()
- WHERE s.subname ~ '^shardid_(move|back)_'
+-- Whatever it may own goes to whoever mends; what is dropped then are rights.
+SELECT 'role', r.rolname::text, NULL, NULL, NULL,
+       format('REASSIGN OWNED BY %1$I TO CURRENT_USER; DROP OWNED BY %1$I; DROP ROLE %1$I;', r.rolname)
+  FROM role r
+ WHERE NOT EXISTS (SELECT FROM pg_subscription s WHERE s.subowner = r.oid)
+   AND NOT EXISTS (SELECT FROM pg_shdepend d JOIN pg_database b ON b.oid = d.dbid
+                    WHERE d.refclassid = 'pg_authid'::regclass AND d.refobjid = r.oid AND b.datname <> current_database())
 UNION ALL
-SELECT 'fence', n.nspname::text,
-       string_agg(format('DROP TRIGGER shardid_fence ON %I.%I;', n.nspname, c.relname), ' ' ORDER BY c.relname)
+SELECT 'origin', roname, NULL, NULL, NULL, format('SELECT pg_replication_origin_drop(%L);', roname)
+  FROM pg_replication_origin
+ WHERE roname ~ '^shardid_(move|back)_'
+UNION ALL
+SELECT 'fence', n.nspname::text, NULL, NULL,
+       max(substring(encode(t.tgargs, 'escape') FROM '^[0-9]+')::integer),
+       -- No name of another schema's.
+       (SELECT format('ALTER SCHEMA %I RENAME TO %I;', n.nspname, free.name)
+          FROM (SELECT left(n.nspname, 48) || '_left' || CASE i WHEN 1 THEN '' ELSE '_' || i END AS name, i
+                  FROM generate_series(1, 1000) AS i) AS free
+         WHERE NOT EXISTS (SELECT FROM pg_namespace o WHERE o.nspname = free.name)
+         ORDER BY i LIMIT 1)
   FROM pg_trigger t
   JOIN pg_class c ON c.oid = t.tgrelid
   JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -7,6 +7,7 @@ mod dev;
 mod file;
 mod hints;
 mod ids;
+mod leftovers;
 mod lock;
 mod map;
 mod plan;

@@ -7,7 +7,7 @@ use crate::cluster::Cluster;
 
 /// The one finding on a cluster, in full.
 #[track_caller]
-fn finding(cluster: &Cluster, arguments: &[&str]) -> String {
+pub(crate) fn finding(cluster: &Cluster, arguments: &[&str]) -> String {
     let run = cluster.run(&[&["verify"], arguments].concat());
     assert_eq!(run.code, 1, "{}\n{}", run.stdout, run.stderr);
     assert_eq!(run.stdout.lines().count(), 1, "{}", run.stdout);
@@ -17,21 +17,21 @@ fn finding(cluster: &Cluster, arguments: &[&str]) -> String {
 
 /// Carries out the statement that a finding ends with.
 #[track_caller]
-fn mend(finding: &str, on: &Database<'_>) {
+pub(crate) fn mend(finding: &str, on: &Database<'_>) {
     let statement = finding.strip_suffix('`').and_then(|text| text.rsplit_once('`'));
     let (_, statement) = statement.unwrap_or_else(|| panic!("no statement at the end: {finding}"));
     on.psql(statement);
 }
 
 #[track_caller]
-fn finds_nothing(cluster: &Cluster) {
+pub(crate) fn finds_nothing(cluster: &Cluster) {
     let nodes = cluster.nodes.len();
     let said = cluster.run(&["verify", "--data"]).ok();
     assert_eq!(said, format!("nothing found: 16 checks on {nodes} nodes\n"));
 }
 
 /// Two nodes with four shards, and a table in shards 1 and 3.
-fn photos() -> Cluster {
+pub(crate) fn photos() -> Cluster {
     let cluster = Cluster::applied(2, 4);
     for (node, shard) in [(0, 1), (1, 3)] {
         cluster.nodes[node].psql(&format!(
@@ -303,53 +303,6 @@ fn a_role_that_may_insert_and_may_not_take_ids_is_found_once() {
 }
 
 #[test]
-fn what_a_move_left_is_found_unless_the_journal_knows_it() {
-    let cluster = photos();
-    let node = &cluster.nodes[1];
-    let plant = [
-        (
-            "slot",
-            "shardid_back_7",
-            "SELECT pg_create_logical_replication_slot('shardid_back_7', 'pgoutput')",
-        ),
-        ("publication", "shardid_move_7", "CREATE PUBLICATION shardid_move_7"),
-        (
-            "subscription",
-            "shardid_move_7",
-            "CREATE SUBSCRIPTION shardid_move_7 CONNECTION 'host=nowhere' PUBLICATION p WITH (connect = false)",
-        ),
-    ];
-    for (kind, name, statement) in plant {
-        node.psql(statement);
-        let found = finding(&cluster, &[]);
-        let says = format!("pg2: {kind} {name} is left over, and no move knows it: `");
-        assert!(found.starts_with(&says), "{found}");
-        cluster.nodes[0].psql(&format!(
-            "INSERT INTO shardid.move (shard, source, target, schema, way_back, planned_by, state)
-                 VALUES (3, 'pg2', 'pg1', 'shard_0003', false, 'test', 'aborted');
-             INSERT INTO shardid.leftover (move, node, kind, name)
-                 SELECT max(move), 'pg2', '{kind}', '{name}' FROM shardid.move"
-        ));
-        finds_nothing(&cluster);
-        cluster.nodes[0].psql("UPDATE shardid.leftover SET removed_at = now()");
-        let found = finding(&cluster, &[]);
-        for statement in found.rsplit_once(": `").unwrap().1.trim_end_matches('`').split("; ") {
-            node.psql(statement);
-        }
-        finds_nothing(&cluster);
-    }
-    node.psql(
-        "CREATE TRIGGER shardid_fence BEFORE INSERT ON shard_0003.photos
-             FOR EACH STATEMENT EXECUTE FUNCTION shardid.refuse_write('3')",
-    );
-    let found = finding(&cluster, &[]);
-    let says = "pg2: a fence stands around schema shard_0003, and no move knows it: `DROP TRIGGER ";
-    assert!(found.starts_with(says), "{found}");
-    mend(&found, node);
-    finds_nothing(&cluster);
-}
-
-#[test]
 fn extension_versions_that_are_apart_are_found() {
     let cluster = photos();
     cluster.nodes[1].psql("UPDATE pg_extension SET extversion = '0.0.9' WHERE extname = 'shardid'");
@@ -375,15 +328,4 @@ fn a_layout_that_ends_within_a_year_is_found_once_for_all_nodes() {
         "{found}"
     );
     assert!(found.ends_with("`SELECT name, ends_at FROM shardid.layouts;`"), "{found}");
-}
-
-#[test]
-fn a_shard_that_has_moved_leaves_nothing_to_find_before_and_after_its_old_copy_is_dropped() {
-    let cluster = photos();
-    cluster.run(&["move", "3", "--to", "pg1", "--yes"]).ok();
-    finds_nothing(&cluster);
-    cluster.nodes[0].psql("INSERT INTO shard_0003.photos (title) VALUES ('after')");
-    finds_nothing(&cluster);
-    cluster.run(&["retire", "1", "--yes"]).ok();
-    finds_nothing(&cluster);
 }

@@ -158,3 +158,58 @@ fn a_change_of_the_schema_during_the_move_stops_it_with_what_to_do() {
     estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
     estate.assert_no_trace(shard);
 }
+
+/// Where a schema has no index but those of primary keys, all that comes after the rows was left
+/// out without a word: a policy, so that everybody saw all rows, a trigger that refuses, a rule.
+#[test]
+fn what_comes_after_the_rows_is_carried_also_where_there_is_no_index() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    make_roles(estate);
+    let schema = shardid_tests::estate::schema(shard);
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE TABLE {schema}.secret (id bigint PRIMARY KEY, owner text, a int, b int);
+             CREATE FUNCTION {schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''no''; END';
+             CREATE TRIGGER refuse BEFORE DELETE ON {schema}.secret FOR EACH ROW EXECUTE FUNCTION {schema}.refuse();
+             COMMENT ON TRIGGER refuse ON {schema}.secret IS 'nothing is deleted';
+             ALTER TABLE {schema}.secret ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY own ON {schema}.secret TO app_reader USING (owner = current_user);
+             CREATE RULE quiet AS ON UPDATE TO {schema}.secret WHERE new.a < 0 DO INSTEAD NOTHING;
+             CREATE STATISTICS {schema}.ab ON a, b FROM {schema}.secret;
+             GRANT USAGE ON SCHEMA {schema} TO app_reader; GRANT SELECT ON {schema}.secret TO app_reader;
+             INSERT INTO {schema}.secret VALUES (1, 'app_writer', 1, 1)"
+        ),
+    );
+    let before = dump(estate, "pg1", &schema);
+    // Cut behind the transaction that makes them, which is not made twice.
+    let moving = ["move", &shard.to_string(), "--to", "pg2", "--yes"];
+    estate.run_cut("following/before-next", &moving);
+    estate.run(&["resume", &estate.last_move(shard)]).ok();
+    assert_same(&before, &dump(estate, "pg2", &schema));
+    let seen = format!("SET ROLE app_reader; SELECT count(*) FROM {schema}.secret");
+    assert_eq!(estate.psql("pg2", &seen), "0");
+    estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
+    assert_same(&before, &dump(estate, "pg1", &schema));
+}
+
+/// What is different on the new copy by the time that everything is made stops the move.
+#[test]
+fn a_copy_that_is_not_what_the_source_has_is_named() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let schema = shardid_tests::estate::schema(shard);
+    let moving = ["move", &shard.to_string(), "--to", "pg2", "--yes"];
+    estate.run_cut("copying/before-MakeIndexes", &moving);
+    estate.psql("pg2", &format!("COMMENT ON TABLE {schema}.item IS 'other'"));
+    let id = estate.last_move(shard);
+    let refused = estate.run(&["resume", &id]);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    let words = format!(
+        "schema {schema} was changed during the move, or is not carried whole; these differ: COMMENT TABLE item"
+    );
+    assert!(refused.stderr.contains(&words), "{}", refused.stderr);
+    estate.psql("pg2", &format!("COMMENT ON TABLE {schema}.item IS NULL"));
+    estate.run(&["resume", &id]).ok();
+    assert_eq!(estate.home(shard), "pg2");
+}

@@ -22,6 +22,16 @@ fn restore(estate: &Estate) {
     estate.psql("pg1", "DROP SCHEMA older CASCADE");
 }
 
+/// Has the catalogue be gone.
+fn lose(estate: &Estate) {
+    estate.psql(
+        "pg1",
+        "DROP TABLE shardid.catalog, shardid.catalog_history, shardid.node, shardid.map, \
+         shardid.map_history, shardid.move, shardid.leftover, shardid.move_log, \
+         shardid.ticket_node, shardid.ticket_server, shardid.ticket_change CASCADE",
+    );
+}
+
 fn is_as_the_file_says(estate: &Estate) {
     let plan = estate.run(&["plan"]).ok();
     assert!(plan.contains("nothing to do"), "{plan}");
@@ -42,12 +52,7 @@ fn a_lost_catalogue_is_made_anew_from_the_nodes_above_all_that_was_counted() {
     let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
     estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
     let homes: Vec<String> = (0..4).map(|shard| estate.home(shard)).collect();
-    estate.psql(
-        "pg1",
-        "DROP TABLE shardid.catalog, shardid.catalog_history, shardid.node, shardid.map, \
-         shardid.map_history, shardid.move, shardid.leftover, shardid.move_log, \
-         shardid.ticket_node, shardid.ticket_server, shardid.ticket_change CASCADE",
-    );
+    lose(&estate);
     let refused = estate.run(&["apply", "--yes"]).refused();
     assert!(refused.contains("`shardid catalog rebuild`"), "{refused}");
     let shown = estate.run(&["catalog", "rebuild", "--dry-run"]);
@@ -128,15 +133,192 @@ fn a_catalogue_that_another_one_took_over_from_changes_nothing_more() {
     let estate = Estate::start(2, 4);
     let path = estate.folder().join("shardid.toml");
     let text = fs::read_to_string(&path).expect("it is there");
-    fs::write(&path, text.replace("catalog = \"pg1\"", "catalog = \"pg2\"")).expect("it is ours");
+    let other = text.replace("catalog = \"pg1\"", "catalog = \"pg2\"");
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    estate.make_tables(shard);
+    let shard = shard.to_string();
+    // Both ended, and the map was not where the shard was: one was changed while the other was made.
+    estate.run_cut("following/before-next", &["move", &shard, "--to", "pg2", "--yes"]);
+    fs::write(&path, &other).expect("it is ours");
+    let refused = estate.run(&["catalog", "rebuild", "--yes"]).refused();
+    assert!(
+        refused.contains("node pg1 keeps a catalogue of cluster photos with unfinished moves: 1"),
+        "{refused}"
+    );
+    fs::write(&path, &text).expect("it is ours");
+    estate.run(&["resume", "1"]).ok();
+    let second = (0..4).rev().find(|one| estate.home(*one) == "pg2" && one.to_string() != shard);
+    let second = second.expect("it has some");
+    estate.make_tables(second);
+    let held =
+        estate.run_held("plan/before", &["move", &second.to_string(), "--to", "pg1", "--yes"]);
+    fs::write(&path, &other).expect("it is ours");
     let refused = estate.run(&["plan"]);
     assert_eq!(refused.code, 1, "{}", refused.stdout);
     estate.run(&["catalog", "rebuild", "--yes"]).ok();
     is_as_the_file_says(&estate);
+    let late = held.let_go();
+    assert!(late.stderr.contains("is not on pg2 any more"), "{}", late.stderr);
+    is_as_the_file_says(&estate);
     // Somebody still has the old file.
     fs::write(&path, text).expect("it is ours");
     let refused = estate.run(&["apply", "--yes"]).refused();
-    assert!(refused.contains("is the catalogue no more"), "{refused}");
+    assert!(refused.contains("name the node that keeps the map as `catalog`"), "{refused}");
     let refused = estate.run(&["move", "0", "--to", "pg2", "--yes"]).refused();
-    assert!(refused.contains("version 1000000001, and the catalogue has 1"), "{refused}");
+    assert!(refused.contains("the cluster has no map yet"), "{refused}");
+}
+
+/// The new move had the number of the one that the backup does not know, took up its publication,
+/// slot and subscription, which carry another shard, and switched to a copy without rows.
+#[test]
+fn a_move_after_an_older_backup_takes_up_nothing_of_one_that_was_forgotten() {
+    let estate = Estate::start(2, 6);
+    let here: Vec<u32> = (0..6).filter(|shard| estate.home(*shard) == "pg1").collect();
+    for shard in &here {
+        estate.make_tables(*shard);
+        let rows = "INSERT INTO shard_%.item (n) SELECT generate_series(1, 500)";
+        estate.psql("pg1", &rows.replace('%', &format!("{shard:04}")));
+    }
+    back_up(&estate);
+    estate
+        .run_cut("following/before-next", &["move", &here[0].to_string(), "--to", "pg2", "--yes"]);
+    let forgotten: i64 = estate.last_move(here[0]).parse().unwrap();
+    restore(&estate);
+    estate.psql("pg1", "ALTER TABLE shardid.move ALTER move RESTART WITH 1");
+    // The map has not changed since: there is nothing to rebuild.
+    estate.run(&["apply", "--yes"]).ok();
+    let moved = here[1].to_string();
+    estate.run(&["move", &moved, "--to", "pg2", "--verify", "none", "--yes"]).ok();
+    let count = format!("SELECT count(*) FROM shard_{:04}.item", here[1]);
+    assert_eq!(estate.psql("pg2", &count), "500");
+    let number: i64 = estate.last_move(here[1]).parse().unwrap();
+    assert!(number > forgotten, "{number} is the number of the forgotten move, or lower");
+    // A second one goes on from there.
+    estate.run(&["rollback", &number.to_string(), "--yes"]).ok();
+}
+
+/// A shard on pg1 with rows, and what adds one.
+fn shard_on_pg1(estate: &Estate) -> (u32, String) {
+    for shard in 0..4 {
+        estate.make_tables(shard);
+    }
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    let table = format!("shard_{shard:04}.item");
+    (shard, format!("INSERT INTO {table} (n) SELECT coalesce(max(n), 0) + 1 FROM {table}"))
+}
+
+/// The shard takes no writes on pg1, `verify` and `plan` say so, and `apply` opens it.
+fn is_opened_by_apply(estate: &Estate, shard: u32, write: &str) {
+    let refused = estate.node("pg1").try_psql("app", write).unwrap_err();
+    assert!(refused.contains("is fenced"), "{refused}");
+    let verify = estate.run(&["verify"]);
+    let says = format!(
+        "pg1: shard {shard} lives here behind a fence, and no move takes that down: `shardid apply`\n"
+    );
+    assert!(verify.stdout.contains(&says), "{}{}", verify.stdout, verify.stderr);
+    let plan = estate.run(&["plan"]).ok();
+    let step = format!("~ pg1: take the fence down around 1 shard: {shard} (");
+    assert!(plan.contains(&step), "{plan}");
+    estate.run_cut("open/before-claim", &["apply", "--yes"]);
+    estate.run_cut("open/claimed", &["apply", "--yes"]);
+    let said = estate.run(&["apply", "--yes"]);
+    assert!(said.stderr.contains("pg1: 1 shard can be written to again"), "{}", said.stderr);
+    is_as_the_file_says(estate);
+    estate.psql("pg1", write);
+    let verify = estate.run(&["verify"]);
+    assert!(!verify.stdout.contains("behind a fence"), "{}", verify.stdout);
+}
+
+#[test]
+fn a_shard_whose_move_was_lost_with_the_catalogue_is_opened_by_apply() {
+    let estate = Estate::start(2, 4);
+    let (shard, write) = shard_on_pg1(&estate);
+    let shard_name = shard.to_string();
+    estate.run_cut("switched/before-GuardSource", &["move", &shard_name, "--to", "pg2", "--yes"]);
+    lose(&estate);
+    // The steps of a rebuild have it too; here they are cut before that.
+    let shown = estate.run(&["catalog", "rebuild", "--dry-run"]).ok();
+    assert!(shown.contains("take the fence down around 1 shard"), "{shown}");
+    estate.run_cut("apply/before-Open-pg1", &["catalog", "rebuild", "--yes"]);
+    is_opened_by_apply(&estate, shard, &write);
+
+    // What is said of the rest can be followed from the first line on, and keeps the copy.
+    let said = estate.run(&["verify"]).stdout;
+    assert!(!said.contains("DROP TRIGGER"), "{said}");
+    let copy = format!(
+        "schema shard_{shard:04} is a copy of shard {shard} that no move knows, and the shard lives on pg1"
+    );
+    for what in ["subscription shardid_move_", "slot shardid_move_", "slot shardid_back_", &copy] {
+        assert!(said.contains(what), "{what}: {said}");
+    }
+    for line in said.lines() {
+        let (node, statements) = (&line[..3], line.rsplit_once(": `").expect("a command").1);
+        for statement in statements.trim_end_matches('`').split("; ") {
+            estate.psql(node, statement);
+        }
+    }
+    assert_eq!(estate.run(&["verify"]).stdout, "nothing found: 14 checks on 2 nodes\n");
+    estate.assert_no_streams();
+    let kept = format!("SELECT count(*) > 0 FROM shard_{shard:04}_left.item");
+    assert_eq!(estate.psql("pg2", &kept), "t");
+    let guarded = estate
+        .node("pg2")
+        .try_psql("app", &format!("INSERT INTO shard_{shard:04}_left.item (n) VALUES (-1)"));
+    assert!(guarded.is_err());
+    estate.run(&["move", &shard_name, "--to", "pg2", "--yes"]).ok();
+    estate.psql("pg2", &write);
+    estate.run(&["retire", "--all", "--yes"]).ok();
+    assert_eq!(estate.psql("pg2", &kept), "t");
+    estate.run(&["verify"]).ok();
+}
+
+#[test]
+fn what_a_standing_move_needs_is_no_finding() {
+    let estate = Estate::start(2, 4);
+    let (shard, _) = shard_on_pg1(&estate);
+    let shard_name = shard.to_string();
+    let moving = ["move", shard_name.as_str(), "--to", "pg2", "--yes"];
+    estate.run_cut("fenced/before-next", &moving);
+    estate.run(&["verify"]).ok();
+    let id = estate.last_move(shard);
+    for place in ["GuardSource", "OpenTarget", "EndStream", "OpenWayBack", "TellNodes"] {
+        estate.run_cut(&format!("switched/before-{place}"), &["resume", &id]);
+        let said = estate.run(&["verify"]).stdout;
+        assert!(!said.contains("no move"), "{place}: {said}");
+    }
+    estate.run(&["resume", &id]).ok();
+    estate.run(&["verify"]).ok();
+    estate.run_cut("switched/before-OpenTarget", &["rollback", &id, "--yes"]);
+    let said = estate.run(&["verify"]).stdout;
+    assert!(!said.contains("no move"), "{said}");
+}
+
+#[test]
+fn a_program_of_before_the_catalogue_was_restored_changes_no_shard_that_apply_has_opened() {
+    let estate = Estate::start(2, 4);
+    let (shard, write) = shard_on_pg1(&estate);
+    back_up(&estate);
+    let shard_name = shard.to_string();
+    let moving = estate
+        .run_held("switched/before-GuardSource", &["move", &shard_name, "--to", "pg2", "--yes"]);
+    let term = format!("SELECT term FROM shardid.shard_term WHERE shard = {shard}");
+    let term = estate.psql("pg1", &term);
+    let check = format!("SELECT shardid.check_term({shard}, {term})");
+    estate.psql("pg1", &check);
+    restore(&estate);
+    // It is at work there still, as far as this server knows.
+    let refused = estate.run(&["apply", "--yes"]).refused();
+    assert!(refused.contains("somebody else is working on a move of shard"), "{refused}");
+    // The sessions with a database that is restored end; what was sent to a node may go on.
+    estate.psql(
+        "pg1",
+        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = 324843900",
+    );
+    is_opened_by_apply(&estate, shard, &write);
+    let late = estate.node("pg1").try_psql("app", &check).unwrap_err();
+    assert!(late.contains("another program has taken over"), "{late}");
+    let late = moving.let_go();
+    assert_ne!(late.code, 0, "{}", late.stderr);
+    estate.psql("pg1", &write);
+    is_as_the_file_says(&estate);
 }

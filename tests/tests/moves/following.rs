@@ -9,6 +9,8 @@ use shardid_tests::estate::{DATABASE, Estate, schema};
 use shardid_tests::program::Run;
 use shardid_tests::wait_until;
 
+use crate::shared;
+
 /// The operator's own password, which no server has to know.
 const PASSWORD: &str = "swordfish";
 
@@ -378,4 +380,31 @@ fn owners_who_could_not_write_what_comes_are_named_where_it_is_they_who_do() {
     ] {
         assert!(refused.contains(&words), "{words:?} is not in {refused}");
     }
+}
+
+#[test]
+fn what_somebody_did_to_a_copy_is_said_with_its_node_and_the_very_command() {
+    let estate = shared::estate();
+    let shard = shared::shard();
+    estate.make_tables(shard);
+    estate
+        .run_cut("following/before-Compare", &["move", &shard.to_string(), "--to", "pg2", "--yes"]);
+    let id = estate.last_move(shard);
+    let resume = || estate.run(&["resume", &id]).stderr;
+    let schema = schema(shard);
+    estate.psql("pg2", &format!("ALTER TABLE {schema}.item ADD extra int"));
+    let said = resume();
+    assert!(said.contains(&format!("node pg2: schema {schema} was changed")), "{said}");
+    let stream = format!("shardid_move_{id}");
+    estate.psql("pg2", &format!("ALTER SUBSCRIPTION {stream} DISABLE"));
+    let free = format!("SELECT NOT active FROM pg_replication_slots WHERE slot_name = '{stream}'");
+    wait_until(Duration::from_secs(20), "the slot to be free", || estate.psql("pg1", &free) == "t");
+    let said = resume();
+    assert!(said.contains(&format!("node pg2: subscription {stream} is disabled")), "{said}");
+    assert!(said.contains(&format!("`ALTER SUBSCRIPTION {stream} ENABLE;` there")), "{said}");
+    estate.psql("pg1", &format!("SELECT pg_drop_replication_slot('{stream}')"));
+    let said = resume();
+    assert!(said.contains(&format!("`shardid abort {id}`")), "{said}");
+    estate.run(&["abort", &id, "--yes"]).ok();
+    estate.assert_no_trace(shard);
 }

@@ -1,6 +1,7 @@
 //! Tests that move shards between servers while they are in use, and cut the
 //! moves at every step.
 
+mod ahead;
 mod carried;
 mod catalog;
 mod compare;

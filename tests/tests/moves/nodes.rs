@@ -137,6 +137,14 @@ fn a_node_with_a_new_name_keeps_its_shards_and_its_old_copies_follow_on() {
     assert_eq!(estate.psql("pg1", names), "pg1 db2,pg1");
     assert_eq!(estate.node("pg2").psql(DATABASE, names), "db2 db2,pg1");
 
+    // Whatever table has a node's name: only what tells of earlier times has the old one.
+    let left = "SELECT coalesce(string_agg(c.relname || '.' || a.attname, ', ' ORDER BY 1), '') \
+                FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
+                WHERE c.relnamespace = 'shardid'::regnamespace AND c.relkind = 'r' \
+                    AND query_to_xml(format('SELECT 1 AS one FROM shardid.%I WHERE %I::text ~ ''\\ypg2\\y''', c.relname, a.attname), true, false, '')::text ~ '<row'";
+    assert_eq!(estate.psql("pg1", left), "map_history.change");
+    assert_eq!(estate.node("pg2").psql(DATABASE, left), "");
+
     // The old copy follows on, and the way back is open.
     estate.psql("pg1", &format!("INSERT INTO shard_{shard:04}.item (n) VALUES (7)"));
     estate.run(&["rollback", &stands, "--yes"]).ok();

@@ -145,3 +145,33 @@ fn many_moves_are_refused_before_the_first_where_workers_would_run_out() {
     estate.run(&["retire", "--all", "--yes"]).ok();
     estate.run(&["move", "3-4", "--to", "pg2", "--yes"]).ok();
 }
+
+/// A move that stood switched could not be gone on with, nor ended.
+#[test]
+fn what_a_role_is_set_to_keeps_no_move_from_its_end() {
+    let estate = Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    estate.make_tables(shard);
+    for node in estate.nodes() {
+        estate.psql(
+            &node,
+            "CREATE ROLE frozen SUPERUSER LOGIN;
+             ALTER ROLE frozen SET default_transaction_read_only = on;
+             ALTER ROLE frozen SET default_transaction_isolation = serializable;
+             ALTER ROLE frozen SET standard_conforming_strings = off;
+             ALTER ROLE frozen SET idle_session_timeout = '500ms';
+             ALTER ROLE frozen SET idle_in_transaction_session_timeout = '500ms'",
+        );
+    }
+    estate.declare(4, |_, url| url.replace("postgres@", "frozen@"));
+    estate.run(&["apply", "--yes"]).ok();
+    let number = shard.to_string();
+    estate.run_cut("switched/before-GuardSource", &["move", &number, "--to", "pg2", "--yes"]);
+    estate.run(&["resume", "1"]).ok();
+    assert_eq!(estate.home(shard), "pg2");
+    estate.run(&["rollback", "1", "--yes"]).ok();
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    estate.run(&["retire", "--all", "--yes"]).ok();
+    estate.run(&["verify", "--data"]).ok();
+    estate.run(&["plan"]).ok();
+}

@@ -138,3 +138,34 @@ fn an_old_copy_is_not_dropped_while_something_outside_would_go_with_it() {
     estate.assert_no_trace(shard);
     assert_eq!(estate.psql("pg1", &format!("SELECT to_regclass('{other}.late') IS NOT NULL")), "t");
 }
+
+#[test]
+fn the_role_of_a_stream_goes_where_somebody_has_dropped_the_subscription() {
+    let estate = shared::estate();
+    let end = |node: &str, name: &str| {
+        // Servers from 16 on take none for it; there may be one of before an upgrade.
+        estate.psql(
+            node,
+            &format!(
+                "ALTER SUBSCRIPTION {name} DISABLE; ALTER SUBSCRIPTION {name} SET (slot_name = NONE); DROP SUBSCRIPTION {name};
+                 DO $$ BEGIN CREATE ROLE {name}; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+                 GRANT CREATE ON DATABASE {DATABASE} TO {name}"
+            ),
+        );
+    };
+    let shard = shared::shard();
+    estate.make_tables(shard);
+    let moving = ["move", &shard.to_string(), "--to", "pg2", "--yes"];
+    estate.run_cut("following/before-Compare", &moving);
+    let id = estate.last_move(shard);
+    end("pg2", &format!("shardid_move_{id}"));
+    estate.run(&["abort", &id, "--yes"]).ok();
+    estate.assert_no_trace(shard);
+
+    estate.run(&moving).ok();
+    let id = estate.last_move(shard);
+    end("pg1", &format!("shardid_back_{id}"));
+    let retired = estate.run(&["retire", &id, "--yes"]);
+    assert_eq!(retired.code, 0, "{}", retired.stderr);
+    estate.assert_no_trace(shard);
+}

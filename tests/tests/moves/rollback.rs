@@ -87,7 +87,10 @@ fn several_old_copies_are_dropped_at_once_and_one_that_cannot_be_is_named() {
     let asked = estate.run(&["retire", &first]).refused();
     assert!(asked.contains("say `--yes`"), "{asked}");
     let dry = estate.run(&["retire", &format!("{first}-{first}"), "--dry-run"]).ok();
-    assert!(dry.contains(&format!("move {first}: the old copy of shard {shard} on pg1")), "{dry}");
+    assert!(
+        dry.contains(&format!("move {first}: drop the old copy of shard {shard} on pg1")),
+        "{dry}"
+    );
     let list = estate.run(&["retire", &first, "--yes"]);
     assert!(list.stderr.contains(&format!("move {first} is retired")), "{}", list.stderr);
     let again = estate.run(&["retire", &first, "--yes"]);

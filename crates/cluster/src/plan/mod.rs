@@ -108,6 +108,14 @@ pub enum Step {
         /// The shards about which its copy says something else.
         shards: ShardSet,
     },
+    /// Takes the fences down around shards that live on a node by the map, and that no move is
+    /// going to open: the one that has fenced them is not in the journal, or over.
+    OpenShards {
+        /// The node.
+        node: NodeName,
+        /// The shards.
+        shards: ShardSet,
+    },
     /// Forgets a node that holds no shards.
     RemoveNode {
         /// The node.
@@ -146,6 +154,7 @@ impl Step {
             | Self::WriteNode { node, .. }
             | Self::CreateShards { node, .. }
             | Self::TellNode { node, .. }
+            | Self::OpenShards { node, .. }
             | Self::RemoveNode { node }
             | Self::LetFollow { node, .. }
             | Self::Connect { node, .. }
@@ -179,14 +188,6 @@ pub enum Note {
         shards: ShardSet,
         /// How many the cluster has.
         count: u32,
-    },
-    /// Fenced shards without a move.
-    #[error("shards {shards} on node {node} are fenced although nothing moves them")]
-    Fenced {
-        /// The node.
-        node: NodeName,
-        /// Its shards.
-        shards: ShardSet,
     },
     /// A node that got no shards because the map is older than it.
     #[error("node {0} holds no shards yet; `shardid rebalance` gives it its share")]

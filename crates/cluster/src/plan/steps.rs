@@ -51,6 +51,12 @@ pub(super) fn steps(
         steps.extend(tell(name, seen, &map, &truth.catalog.moving));
     }
     for (name, seen) in in_file_order(declared, truth) {
+        let shut = seen.fenced.or(&seen.fences).and(&map.on(name)).without(&truth.catalog.moving);
+        if !shut.is_empty() {
+            steps.push(Step::OpenShards { node: name.clone(), shards: shut });
+        }
+    }
+    for (name, seen) in in_file_order(declared, truth) {
         steps.extend(follow(declared, truth, name, seen));
     }
     for (follower, streams) in &truth.streams {
@@ -195,10 +201,6 @@ fn notes(declared: &Declared, truth: &Truth, map: &ShardMap) -> Vec<Note> {
         if !outside.is_empty() {
             let count = declared.shards.get();
             notes.push(Note::Outside { node: node.clone(), shards: outside, count });
-        }
-        let fenced = seen.fenced.and(&all).without(&truth.catalog.moving);
-        if !fenced.is_empty() {
-            notes.push(Note::Fenced { node: node.clone(), shards: fenced });
         }
         let weight = declared.node(name).map_or(0, |node| node.weight);
         if weight > 0 && map.on(name).is_empty() {

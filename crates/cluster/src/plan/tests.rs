@@ -62,6 +62,7 @@ fn empty_server(number: i64) -> NodeTruth {
         member: None,
         open: ShardSet::new(),
         fenced: ShardSet::new(),
+        fences: ShardSet::new(),
         dropped: ShardSet::new(),
         moved: BTreeMap::new(),
         unstamped: ShardSet::new(),
@@ -153,6 +154,15 @@ fn take(declared: &Declared, truth: &mut Truth, step: &Step) {
                 node: node.to_string(),
                 map_version: *to,
             });
+        }
+        Step::OpenShards { node, shards } => {
+            assert!(shards.without(&truth.catalog.map.on(node)).is_empty(), "opened elsewhere");
+            assert!(shards.and(&truth.catalog.moving).is_empty(), "a move has it in hand");
+            let seen = truth.nodes.get_mut(node).unwrap();
+            assert_eq!(seen.member.as_ref().unwrap().map_version, truth.catalog.map.version);
+            seen.open = seen.open.or(shards);
+            seen.fenced = seen.fenced.without(shards);
+            seen.fences = seen.fences.without(shards);
         }
         Step::RemoveNode { node } => {
             assert!(truth.catalog.map.on(node).is_empty());

@@ -134,7 +134,7 @@ pub(in crate::moving) fn overtaken(id: i64) -> Failure {
 }
 
 /// The catalogue's tables have not all that this program knows.
-pub(super) fn older_catalog(node: &NodeName) -> Failure {
+pub(in crate::moving) fn older_catalog(node: &NodeName) -> Failure {
     Failure::new("the catalogue is older than this program")
         .at(format!("node {node}"))
         .hint("`shardid apply` brings it up to date")

@@ -63,6 +63,43 @@ impl Hand {
         .await
     }
 
+    /// Has a catalogue of the cluster that this node keeps, if it keeps one, be none: another
+    /// one takes over from it. Refuses where it has unfinished moves; whoever would begin one
+    /// finds no shard in its map from then on.
+    pub(crate) async fn close_catalog(&mut self, declared: &Declared) -> Result<(), Failure> {
+        let node = self.node.clone();
+        let said = |error: sqlx::Error| failure(&node, &error);
+        let is_there: bool = sqlx::query_scalar(sql!("apply/other_catalog.sql"))
+            .fetch_one(&mut self.connection)
+            .await
+            .map_err(said)?;
+        if !is_there {
+            return Ok(());
+        }
+        let mut transaction = self.connection.begin().await.map_err(said)?;
+        let hold = sqlx::query(sql!("move/journal/hold_all.sql"));
+        hold.execute(&mut *transaction).await.map_err(said)?;
+        let unfinished: Vec<i64> = sqlx::query_scalar(sql!("apply/unfinished.sql"))
+            .bind(declared.name.as_str())
+            .fetch_all(&mut *transaction)
+            .await
+            .map_err(said)?;
+        if let Some(first) = unfinished.first() {
+            let list: Vec<String> = unfinished.iter().map(i64::to_string).collect();
+            return Err(Failure::new(format!(
+                "node {node} keeps a catalogue of cluster {} with unfinished moves: {}",
+                declared.name,
+                list.join(", ")
+            ))
+            .hint(format!(
+                "with `catalog = \"{node}\"` in the cluster file, `shardid resume {first}` or `shardid abort {first}`; then rebuild"
+            )));
+        }
+        let close = sqlx::query(sql!("apply/close_catalog.sql")).bind(declared.name.as_str());
+        close.execute(&mut *transaction).await.map_err(said)?;
+        transaction.commit().await.map_err(said)
+    }
+
     /// Gives a node another name.
     pub(crate) async fn rename_node(
         &mut self,

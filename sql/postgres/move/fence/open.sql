@@ -1,7 +1,8 @@
 -- Opens a shard ($1) in a schema ($2) on this node ($3) as of a version ($4);
 -- $5 is the name of its sequence, and $6, $7, $8 are schemas, names and layouts
 -- of its id sequences. Where the node was never told of the shard, it has no row yet:
--- $9 is the layout and $10 the cluster.
+-- $9 is the layout and $10 the cluster. $11 and $12 are the layouts of id sequences, and
+-- what ids of those that were dropped are not above.
 SELECT statement FROM (
     SELECT 1 AS step, c.oid,
            format('DROP TRIGGER shardid_fence ON %I.%I', n.nspname, c.relname) AS statement
@@ -18,5 +19,10 @@ SELECT statement FROM (
                'INSERT INTO shardid.id_sequence (sequence, shard, layout) VALUES (%L, %s, %L) ON CONFLICT (sequence) DO NOTHING',
                format('%I.%I', s.schema, s.sequence), $1::integer, s.layout)
       FROM unnest($6::text[], $7::text[], $8::text[]) AS s(schema, sequence, layout)
+    UNION ALL
+    SELECT 4, 0, format(
+               'INSERT INTO shardid.dropped_id_sequence AS d (shard, layout, floor) VALUES (%s, %L, %L) ON CONFLICT (shard, layout) DO UPDATE SET floor = greatest(d.floor, EXCLUDED.floor)',
+               $1::integer, s.layout, s.floor)
+      FROM unnest($11::text[], $12::bigint[]) AS s(layout, floor)
 ) AS steps
  ORDER BY step, oid

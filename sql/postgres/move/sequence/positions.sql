@@ -2,9 +2,20 @@
 -- Read by number: a name may be that of a view by now, whose functions would run here with
 -- our rights, and whose text there. pg_sequences does not say where one stands that was
 -- restarted and not used since.
-SELECT format('SELECT pg_catalog.setval(%L, %s, %L)', format('%I.%I', n.nspname, c.relname), s.last_value, s.is_called) AS statement
-  FROM pg_class c
-  JOIN pg_namespace n ON n.oid = c.relnamespace
- CROSS JOIN LATERAL shardid.read_sequence(c.oid) s
- WHERE n.nspname = $1 AND c.relkind = 'S'
- ORDER BY c.relname
+-- Generators ($2) of the shard ($5) go on above the last ids ($3, of layouts $4) that they can
+-- have given out, wherever they were put, and no further ahead than that.
+WITH given AS (
+    SELECT * FROM unnest($2::oid[], $3::bigint[], $4::text[]) AS given (sequence, last, layout)
+), member AS (
+    SELECT c.oid, c.relname, format('%I.%I', n.nspname, c.relname) AS name
+      FROM pg_class c
+      JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE n.nspname = $1 AND c.relkind = 'S'
+)
+SELECT CASE WHEN g.last IS NULL THEN format('SELECT pg_catalog.setval(%L, %s, %L)', m.name, s.last_value, s.is_called)
+            ELSE format('SELECT shardid.carry_generator(%L, %s, %s, %L)', m.name, $5::integer, greatest(g.last, s.last_value), g.layout)
+       END AS statement
+  FROM member m
+ CROSS JOIN LATERAL shardid.read_sequence(m.oid) s
+  LEFT JOIN given g ON g.sequence = m.oid
+ ORDER BY m.relname

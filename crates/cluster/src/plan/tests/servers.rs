@@ -124,11 +124,30 @@ fn without_weight_and_with_shards_outside() {
     let mut truth = living(&declared);
     let pg1 = truth.nodes.get_mut(&node("pg1")).unwrap();
     pg1.open.insert(Shard::new(8).unwrap());
-    pg1.open = pg1.open.without(&set("2"));
-    pg1.fenced = set("2");
     let plan = plan_of(&declared, &truth).unwrap();
     assert!(plan.is_empty(), "{plan:?}");
-    assert_eq!(plan.notes.len(), 2, "{plan:?}");
+    assert_eq!(plan.notes.len(), 1, "{plan:?}");
+}
+
+#[test]
+fn a_fence_that_no_move_takes_down_is_taken_down_at_home() {
+    let declared = declared(8, &[("pg1", 1), ("pg2", 1)]);
+    let mut truth = living(&declared);
+    let pg1 = truth.nodes.get_mut(&node("pg1")).unwrap();
+    pg1.open = pg1.open.without(&set("0-1"));
+    // The row of one of them was put right by hand, its triggers were not.
+    (pg1.fenced, pg1.fences) = (set("0-1"), set("0-2"));
+    let mut at_work = truth.clone();
+    at_work.catalog.moving = set("0-2");
+    assert!(plan_of(&declared, &at_work).unwrap().is_empty());
+    let mut twice = truth.clone();
+    twice.nodes.get_mut(&node("pg2")).unwrap().open.insert(Shard::new(1).unwrap());
+    let text = refused(&declared, &twice);
+    assert_eq!(text, "shard 1 is open on pg2, but the map has it on pg1");
+
+    let plan = take_all(&declared, &mut truth);
+    assert_eq!(plan.steps, [Step::OpenShards { node: node("pg1"), shards: set("0-2") }]);
+    assert!(plan_of(&declared, &truth).unwrap().is_empty());
 }
 
 #[test]

@@ -1,0 +1,232 @@
+//! What pg_dump says of a schema.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::process::Stdio;
+
+use shardid_cluster::FOLLOWER_PREFIX;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use super::server::Server;
+use crate::dev::client_program;
+use crate::failure::Failure;
+
+/// The major version of the pg_dump that would be used.
+pub(super) async fn dump_version() -> Result<i32, Failure> {
+    let mut command = client_program("pg_dump")?;
+    command.arg("--version");
+    let text = output(command, "pg_dump", None).await?;
+    // pg_dump (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)
+    let version = text.split_whitespace().nth(2).unwrap_or_default();
+    let major = version.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    major.parse().map_err(|_| Failure::new(format!("pg_dump does not say its version: {text}")))
+}
+
+/// A dump of a schema's definitions.
+pub(super) struct Dump {
+    file: tempfile::NamedTempFile,
+}
+
+impl Dump {
+    /// Takes one from a server.
+    pub(super) async fn of(server: &Server, schema: &str) -> Result<Self, Failure> {
+        let file = tempfile::NamedTempFile::new()
+            .map_err(|error| Failure::new(format!("could not make a temporary file: {error}")))?;
+        let mut command = client_program("pg_dump")?;
+        server.address.give_to(&mut command);
+        command
+            .args(["--format=custom", "--schema-only", "--no-publications", "--no-subscriptions"])
+            .args(["--no-security-labels", "--schema"])
+            .arg(quoted_pattern(schema))
+            .arg("--file")
+            .arg(file.path());
+        output(command, "pg_dump", None).await?;
+        Ok(Self { file })
+    }
+
+    /// The contents of a section, a line each.
+    pub(super) async fn contents(&self, section: &str) -> Result<Vec<String>, Failure> {
+        let mut list = client_program("pg_restore")?;
+        list.args(["--list", "--section", section]).arg(self.file.path());
+        let text = output(list, "pg_restore", None).await?;
+        Ok(text
+            .lines()
+            .filter(|l| !l.starts_with(';') && !l.is_empty())
+            .map(str::to_owned)
+            .collect())
+    }
+
+    /// The SQL of some lines of the list.
+    pub(super) async fn sql_of(&self, lines: &[String]) -> Result<String, Failure> {
+        let mut command = client_program("pg_restore")?;
+        command.args(["--file=-", "--use-list=/dev/stdin"]).arg(self.file.path());
+        let text = output(command, "pg_restore", Some(lines.join("\n") + "\n")).await?;
+        Ok(for_servers(&text))
+    }
+
+    /// Every definition by what it is of, without the triggers that guard a copy and the rights
+    /// of the roles that it follows by.
+    pub(super) async fn definitions(&self) -> Result<BTreeMap<String, String>, Failure> {
+        let mut command = client_program("pg_restore")?;
+        command.arg("--file=-").arg(self.file.path());
+        let text = output(command, "pg_restore", None).await?;
+        Ok(by_name(&for_servers(&text)))
+    }
+}
+
+/// The definitions in what pg_restore prints, each under the line that names it.
+fn by_name(text: &str) -> BTreeMap<String, String> {
+    let mut definitions: BTreeMap<String, String> = BTreeMap::new();
+    // Before the first are settings of the session, and which server and pg_dump it comes from.
+    let text =
+        text.rsplit_once("\n-- PostgreSQL database dump complete").map_or(text, |(all, _)| all);
+    for definition in text.split("\n-- Name: ").skip(1) {
+        let (name, body) = definition.split_once('\n').unwrap_or((definition, ""));
+        let body: Vec<&str> = body.lines().filter(|line| !is_for_follower(line)).collect();
+        let text = body.join("\n");
+        let text = text.trim_end_matches(['-', '\n', ' ']);
+        let is_guard = name.contains(" shardid_fence; Type: TRIGGER;");
+        let is_empty = text.trim_start_matches(['-', '\n', ' ']).is_empty();
+        if is_guard || is_empty {
+            continue;
+        }
+        // `name; Type: TABLE; Schema: s; Owner: o`
+        let mut parts = name.splitn(3, "; ");
+        let (what, kind) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let kind = kind.strip_prefix("Type: ").unwrap_or(kind);
+        let rest = parts.next().unwrap_or_default();
+        let definition = definitions.entry(format!("{kind} {what}")).or_default();
+        definition.push_str(rest);
+        definition.push_str(text);
+    }
+    definitions
+}
+
+/// What a line of contents is about: table of the catalog and number, from
+/// `dumpId; tableoid oid KIND schema name owner`.
+pub(super) fn entry(line: &str) -> Option<String> {
+    let mut words = line.split_once("; ")?.1.split(' ');
+    Some(format!("{} {}", words.next()?, words.next()?))
+}
+
+/// The rest of such a line, which says what it is, and is the same for a copy.
+pub(super) fn description(line: &str) -> Option<&str> {
+    line.split_once("; ")?.1.splitn(3, ' ').nth(2)
+}
+
+/// Whether a line of a dump is a right of a role that a move has made.
+fn is_for_follower(line: &str) -> bool {
+    let role = line.strip_prefix("GRANT ").and_then(|grant| grant.rsplit_once(" TO "));
+    role.is_some_and(|(_, role)| {
+        let role = role.trim_start_matches('"');
+        ["shardid_move_", "shardid_back_", FOLLOWER_PREFIX]
+            .iter()
+            .any(|ours| role.starts_with(ours))
+    })
+}
+
+/// What pg_restore prints, as a server takes it that others wait for: psql's own commands are
+/// not for it, and how long anything may take is ours to say. pg_restore begins with `SET
+/// lock_timeout = 0` and the like; one of them servers before 17 do not have.
+fn for_servers(text: &str) -> String {
+    let mut begun = false;
+    let kept = |line: &&str| {
+        begun |= line.starts_with("-- Name: ");
+        let bound = !begun && line.starts_with("SET ") && line.contains("_timeout = ");
+        !bound && !line.starts_with("\\restrict ") && !line.starts_with("\\unrestrict ")
+    };
+    let lines = text.lines().filter(kept).filter_map(without_column_version);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A line of a dump without the version that PostgreSQL 15.20 notes among the options
+/// of each column; none where nothing else is set. Its own pg_dump leaves that out,
+/// later ones do not, and no other server takes it.
+fn without_column_version(line: &str) -> Option<Cow<'_, str>> {
+    let parts = || {
+        let (what, options) = line.strip_suffix(");")?.split_once(" SET (")?;
+        what.starts_with("ALTER TABLE ONLY ").then_some((what, options))
+    };
+    let Some((what, options)) = parts().filter(|(_, options)| options.contains("pg_attver="))
+    else {
+        return Some(line.into());
+    };
+    let others: Vec<&str> =
+        options.split(", ").filter(|option| !option.starts_with("pg_attver=")).collect();
+    (!others.is_empty()).then(|| format!("{what} SET ({});", others.join(", ")).into())
+}
+
+/// A name that pg_dump takes to the letter.
+fn quoted_pattern(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+async fn output(
+    mut command: Command,
+    program: &str,
+    input: Option<String>,
+) -> Result<String, Failure> {
+    let failed = |error: std::io::Error| Failure::new(format!("could not run {program}: {error}"));
+    // Where we give up, nobody is left to wait for it.
+    command.kill_on_drop(true);
+    command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
+    if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
+        stdin.write_all(input.as_bytes()).await.map_err(failed)?;
+    }
+    let output = child.wait_with_output().await.map_err(failed)?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(Failure::new(format!("{program} failed")).detail(words.trim()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{by_name, description, entry, for_servers, without_column_version};
+
+    #[test]
+    fn how_long_anything_may_take_is_not_for_pg_restore_to_say() {
+        let head = "\\restrict x\nSET statement_timeout = 0;\nSET lock_timeout = 0;\nSET row_security = off;\n";
+        let body = "--\n-- Name: f; Type: FUNCTION\n--\nCREATE FUNCTION s.f() AS $$\nSET lock_timeout = 5;\n$$;";
+        let text = format!("{head}{body}\n\\unrestrict x");
+        assert_eq!(for_servers(&text), format!("SET row_security = off;\n{body}"));
+    }
+
+    #[test]
+    fn only_the_version_of_a_column_is_left_out() {
+        let of = |options| format!("ALTER TABLE ONLY s.t ALTER COLUMN id SET ({options});");
+        assert_eq!(without_column_version(&of("pg_attver=27451840")), None);
+        let other = of("n_distinct=5");
+        for options in ["n_distinct=5", "n_distinct=5, pg_attver=1", "pg_attver=1, n_distinct=5"] {
+            assert_eq!(without_column_version(&of(options)).as_deref(), Some(other.as_str()));
+        }
+        let text = "COMMENT ON TABLE s.t IS 'SET (pg_attver=1);";
+        assert_eq!(without_column_version(text).as_deref(), Some(text));
+    }
+
+    #[test]
+    fn a_line_of_contents_has_a_number_that_is_a_servers_own_and_a_name() {
+        let line = "3201; 2606 16410 FK CONSTRAINT s item item_fkey the owner";
+        assert_eq!(entry(line).as_deref(), Some("2606 16410"));
+        assert_eq!(description(line), Some("FK CONSTRAINT s item item_fkey the owner"));
+    }
+
+    #[test]
+    fn definitions_are_told_apart_by_their_names_and_guards_are_none() {
+        let text = "SET x = 1;\n\n--\n-- Name: t; Type: TABLE; Schema: s; Owner: o\n--\n\nCREATE TABLE s.t ();\n\n\n--\n-- Name: t shardid_fence; Type: TRIGGER; Schema: s; Owner: o\n--\n\nCREATE TRIGGER shardid_fence;\n\n\n--\n-- PostgreSQL database dump complete\n--\n";
+        let definitions = by_name(text);
+        assert_eq!(definitions.len(), 1);
+        let table = &definitions["TABLE t"];
+        assert!(table.ends_with("CREATE TABLE s.t ();"), "{table:?}");
+        let grants = "\n-- Name: TABLE t; Type: ACL; Schema: s; Owner: o\n--\n\nGRANT SELECT ON TABLE s.t TO shardid_move_5;\n";
+        assert!(by_name(grants).is_empty());
+        assert_eq!(by_name(&grants.replace("shardid_move_5", "reader")).len(), 1);
+        let unguarded = text.replace(" shardid_fence;", " other;");
+        let other = &by_name(&unguarded)["TRIGGER t other"];
+        assert!(other.ends_with("CREATE TRIGGER other;"), "{other:?}");
+    }
+}

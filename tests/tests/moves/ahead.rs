@@ -1,0 +1,190 @@
+//! A shard whose ids are ahead of the clock is moved: the other node goes on above all that it
+//! has given out, also where its sequences do not say how far that is.
+
+use shardid_tests::assert_unique;
+use shardid_tests::estate::{DATABASE, Estate, schema};
+use shardid_tests::postgres::Client;
+use shardid_tests::{Builder, Server};
+
+use crate::shared;
+
+/// 4 ids in a second, so that a thousand are minutes.
+const COARSE: &str =
+    "SELECT create_layout('coarse', '2026-01-01Z', '1 s', 8192, 4, if_not_exists => true)";
+
+/// How far ahead of the clock a generator is taken; no move takes as long.
+const AHEAD_S: i64 = 30;
+
+/// A shard's sequence, with the cluster's layout, and one of its id sequences.
+struct Generators {
+    shard: u32,
+    /// What each has given out, in the order of [`Self::all`].
+    given: [(&'static str, Vec<i64>); 2],
+}
+
+impl Generators {
+    fn make(estate: &Estate, shard: u32) -> Self {
+        let schema = schema(shard);
+        for node in estate.nodes() {
+            estate.psql(&node, COARSE);
+        }
+        estate.psql(
+            &estate.home(shard),
+            &format!(
+                "SELECT create_id_sequence('{schema}.of_table', {shard}, 'coarse');
+                 CREATE TABLE {schema}.owner (id bigint PRIMARY KEY)"
+            ),
+        );
+        Self { shard, given: [("shard", Vec::new()), ("id sequence", Vec::new())] }
+    }
+
+    /// The functions that give ids, how many ids they have in a second, their layouts.
+    fn all(&self) -> [(String, i64, &'static str); 2] {
+        let schema = schema(self.shard);
+        [
+            (format!("next_id({})", self.shard), 1_024_000, "instagram"),
+            (format!("next_id_from('{schema}.of_table')"), 4, "coarse"),
+        ]
+    }
+
+    /// Their sequences.
+    fn sequences(&self) -> [String; 2] {
+        let schema = schema(self.shard);
+        [format!("{schema}.shard_id_seq"), format!("{schema}.of_table")]
+    }
+
+    /// Takes each so many seconds ahead; of so many ids only the first and the last are kept.
+    fn take_ahead(&mut self, server: &Server) {
+        let mut client = connect(server);
+        let all = self.all();
+        for ((_, given), (next, rate, _)) in self.given.iter_mut().zip(all) {
+            let sql = format!(
+                "SELECT min(id), max(id) FROM (SELECT {next} AS id FROM generate_series(1, 1000) AS a, generate_series(1, {})) AS ids",
+                AHEAD_S * rate / 1000 + 1
+            );
+            let row = client.query_one(&sql, &[]).expect("ids");
+            given.extend([row.get::<_, i64>(0), row.get::<_, i64>(1)]);
+        }
+    }
+
+    /// Takes ids of each: all are above what it has given so far, which is ahead of the clock
+    /// still.
+    #[track_caller]
+    fn go_on(&mut self, case: &str, server: &Server) {
+        let mut client = connect(server);
+        let all = self.all();
+        for ((what, given), (next, _, layout)) in self.given.iter_mut().zip(all) {
+            let highest = *given.iter().max().expect("some were taken");
+            let ahead = format!("SELECT id_time({highest}, '{layout}') > clock_timestamp()");
+            let is_ahead: bool = client.query_one(&ahead, &[]).expect("a time").get(0);
+            assert!(
+                is_ahead,
+                "{case}, {what}: the clock has caught up, and the test shows nothing"
+            );
+            let sql = format!("SELECT {next} FROM generate_series(1, 1000)");
+            let rows = client.query(&sql, &[]).unwrap_or_else(|e| panic!("{case}, {what}: {e:?}"));
+            let ids: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+            let low = ids.iter().filter(|id| **id <= highest).count();
+            assert_eq!(low, 0, "{case}, {what}: not above {highest}, the highest id before");
+            given.extend(ids);
+        }
+    }
+}
+
+fn connect(server: &Server) -> Client {
+    let mut client = server.connect(DATABASE);
+    client.batch_execute("SET shardid.max_drift = '1d'").expect("it is a superuser");
+    client
+}
+
+#[test]
+fn a_shard_that_was_put_back_goes_on_above_its_ids_on_the_other_node_and_back_again() {
+    let estate = shared::estate();
+    let ways = [
+        ("restarted", "ALTER SEQUENCE @ RESTART"),
+        (
+            "set back",
+            "SELECT setval('@', seqmin, false) FROM pg_sequence WHERE seqrelid = '@'::regclass",
+        ),
+        (
+            "restarted by its table",
+            "ALTER SEQUENCE @ OWNED BY %.owner.id; TRUNCATE %.owner RESTART IDENTITY; ALTER SEQUENCE @ OWNED BY NONE",
+        ),
+    ];
+    for (name, way) in ways {
+        let shard = shared::shard();
+        let mut generators = Generators::make(estate, shard);
+        let put_back = |generators: &Generators, node: &str| {
+            for sequence in generators.sequences() {
+                let sql = way.replace('@', &sequence).replace('%', &schema(shard));
+                estate.psql(node, &sql);
+            }
+        };
+        generators.take_ahead(estate.node("pg1"));
+        put_back(&generators, "pg1");
+        estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+        // There, too, before anybody has taken one.
+        if name == "set back" {
+            put_back(&generators, "pg2");
+        }
+        generators.go_on(&format!("{name}, then moved"), estate.node("pg2"));
+        put_back(&generators, "pg2");
+        estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
+        generators.go_on(&format!("{name}, then taken back"), estate.node("pg1"));
+        assert_unique(&generators.given);
+    }
+}
+
+/// An id sequence that was dropped on one node is made again on the other: 1,000 of 1,000 ids
+/// came again.
+#[test]
+fn an_id_sequence_that_was_dropped_goes_on_above_its_ids_on_the_other_node_and_back_again() {
+    let estate = shared::estate();
+    let shard = shared::shard();
+    // It does not see the row of what it drops, which stays.
+    let mut early = connect(estate.node("pg1"));
+    early.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT").expect("it begins");
+    let mut generators = Generators::make(estate, shard);
+    let schema = schema(shard);
+    let drop = format!("DROP SEQUENCE {schema}.of_table");
+    let make = format!("SELECT create_id_sequence('{schema}.of_table', {shard}, 'coarse')");
+    generators.take_ahead(estate.node("pg1"));
+    early.batch_execute(&format!("{drop}; COMMIT")).expect("it is dropped");
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    estate.psql("pg2", &make);
+    generators.go_on("dropped, then moved", estate.node("pg2"));
+    estate.psql("pg2", &drop);
+    estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
+    estate.psql("pg1", &format!("DROP SEQUENCE IF EXISTS {schema}.of_table; {make}"));
+    generators.go_on("dropped, then taken back", estate.node("pg1"));
+    let stale = "DELETE FROM shardid.id_sequence s WHERE NOT EXISTS (SELECT FROM pg_class WHERE oid = s.sequence) RETURNING 1";
+    assert_eq!(estate.psql("pg1", stale), "1", "the row was to stay");
+    assert_unique(&generators.given);
+}
+
+/// The standby had not got the last of it when the primary was lost.
+#[test]
+fn a_shard_moved_off_a_promoted_server_goes_on_above_what_the_lost_one_gave() {
+    // The standby knows how far that may be by what its settings allow.
+    let allowed = |builder: Builder| builder.conf("shardid.max_drift = '300s'");
+    let estate = Estate::start_with(2, 8, |_, builder| allowed(builder));
+    let mut generators = Generators::make(&estate, 2);
+    let primary = estate.node("pg1");
+    {
+        let mut client = connect(primary);
+        for (next, ..) in generators.all() {
+            client.query(&format!("SELECT {next}"), &[]).expect("an id");
+        }
+    }
+    let standby = allowed(Server::builder().fsync(false)).name("standby").start_standby_of(primary);
+    primary.wait_for(&standby);
+    standby.stop();
+    generators.take_ahead(primary);
+    primary.kill9();
+    standby.start();
+    standby.promote();
+    estate.declare(8, |number, url| if number == 1 { standby.url(DATABASE) } else { url });
+    estate.run(&["move", "2", "--to", "pg2", "--yes"]).ok();
+    generators.go_on("promoted, then moved", estate.node("pg2"));
+    assert_unique(&generators.given);
+}
