@@ -35,10 +35,24 @@ fn plays_find_what_other_functions_do_wrong(engine: Engine) {
     let before =
         ["V13__position.sql", "V18__note_block.sql", "V14__next_id.sql"].map(read).concat();
     for (replace, expected) in [(planted, repeats), (before, &both)] {
-        let plays = Plays::new(engine, 5, Some(&replace));
-        let until = Instant::now() + Duration::from_secs(120);
-        let finding = plays.run(0, until, 0).expect_err("it is wrong");
-        assert!(expected.iter().any(|said| finding.what.contains(said)), "{finding}");
+        is_found_out(&Plays::new(engine, 5, Some(&replace)), expected);
+    }
+}
+
+/// Plays until what was planted shows. It may show as something else first, a refusal
+/// that it causes: plays of the right functions ask that there is none of those.
+fn is_found_out(plays: &Plays, expected: &[&str]) {
+    let until = Instant::now() + Duration::from_secs(240);
+    let (mut play, mut others) = (0, Vec::new());
+    loop {
+        match plays.run(play, until, 0) {
+            Ok(played) => panic!("{} plays found {others:?}", played.next_play),
+            Err(found) if expected.iter().any(|said| found.what.contains(said)) => return,
+            Err(found) => {
+                play = found.play + 1;
+                others.push(found.to_string());
+            }
+        }
     }
 }
 
@@ -56,10 +70,7 @@ fn plays_find_what_goes_wrong_when_the_clock_steps_back(engine: Engine) {
     // Its first play steps forward, its second back.
     let seed = 233;
     let plays = Plays::new(engine, seed, Some(&planted));
-    let until = Instant::now() + Duration::from_secs(120);
-    let finding = plays.run(0, until, 0).expect_err("it is wrong");
-    let expected = [" came to ", " came after ", " stands in two rows"];
-    assert!(expected.iter().any(|said| finding.what.contains(said)), "{finding}");
+    is_found_out(&plays, &[" came to ", " came after ", " stands in two rows"]);
 }
 
 #[test]
