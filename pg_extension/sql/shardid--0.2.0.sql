@@ -349,8 +349,13 @@ DECLARE
         WHERE d.classid = 'pg_class'::regclass AND d.object_type = 'sequence');
 BEGIN
     IF cardinality(gone) > 0 THEN
-        -- A row that is just being changed keeps the bare number as well: whoever may write to
-        -- these tables keeps nobody from dropping what is his own.
+        -- Nobody waits here for who holds a table, or fails since a row was changed meanwhile: the
+        -- rows keep their bare numbers then.
+        LOCK TABLE shardid.layout IN ACCESS SHARE MODE NOWAIT;
+        LOCK TABLE shardid.shard, shardid.id_sequence, shardid.dropped_id_sequence, shardid.ticket, shardid.segment
+            IN ROW EXCLUSIVE MODE NOWAIT;
+        -- Nor for who changes a row: whoever may write to these tables keeps nobody from dropping
+        -- what is his own.
         WITH listed AS (SELECT s.ctid FROM shardid.shard s WHERE s.sequence = ANY (gone) FOR UPDATE SKIP LOCKED)
             UPDATE shardid.shard s SET sequence = NULL FROM listed WHERE s.ctid = listed.ctid;
         -- Nobody waits here for who drops another: what it cannot write to keeps the bare number.
@@ -374,6 +379,8 @@ BEGIN
         WITH listed AS (SELECT t.ctid FROM shardid.segment t WHERE t.sequence = ANY (gone) FOR UPDATE SKIP LOCKED)
             UPDATE shardid.segment t SET sequence = NULL FROM listed WHERE t.ctid = listed.ctid;
     END IF;
+EXCEPTION WHEN lock_not_available OR serialization_failure THEN
+    RETURN;
 END
 $$;
 COMMENT ON FUNCTION shardid.sequence_dropped() IS
@@ -973,6 +980,8 @@ BEGIN
         RAISE EXCEPTION 'shard % exists already', shard
             USING ERRCODE = '42710',
                 DETAIL = CASE WHEN known.state = 'moved' THEN format('It lives on node "%s".', known.node)
+                    WHEN if_not_exists AND known.layout = create_shard.layout AND above >= coalesce(shardid.last_id_at_most(known.sequence::regclass, shard::bigint, layout), 0)
+                        THEN format('It may still hand out ids that are not above %s.', above)
                     ELSE format('Its sequence is %s, its layout "%s".', known.sequence, known.layout) END,
                 HINT = 'SELECT * FROM shardid.shards;';
     END IF;
@@ -995,7 +1004,9 @@ BEGIN
         IF above >= furthest THEN
             RAISE EXCEPTION 'ids of layout "%" are not above % yet', layout, above
                 USING ERRCODE = '22003', DETAIL = format('An id of now, shardid.max_drift ahead of the clock, is %s.', furthest),
-                    HINT = 'Take a layout whose ids are larger, with an earlier epoch: SELECT name, id_at(now(), name) FROM shardid.layouts;';
+                    HINT = CASE WHEN above < shardid.id_at(clock_timestamp() + interval '1 hour', layout)
+                        THEN 'If it is an id of this layout, try again in a moment, or SET shardid.max_drift; else take' ELSE 'Take' END
+                        || ' a layout whose ids are larger, with an earlier epoch: SELECT name, id_at(now(), name) FROM shardid.layouts;';
         END IF;
     END IF;
     -- The map of a cluster would not know it, and another node might make it too.
@@ -1177,9 +1188,10 @@ BEGIN
     END IF;
     -- One of this shard that was dropped may have been this table's.
     floor := shardid.remembered_floor(shard::bigint, layout);
-    -- Where event triggers are off, its row is there still.
+    -- Where the event trigger could not write, its row is there still, with a bare number: as of
+    -- now, also where this transaction sees the sequence as it was before.
     replaces := EXISTS (SELECT FROM shardid.id_sequence s WHERE s.shard = create_id_sequence.shard
-        AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = s.sequence));
+        AND (s.sequence::regclass::text ~ '^[0-9]+$' OR NOT shardid.is_generator(s.sequence::regclass, s.shard, s.layout)));
     generator := shardid.create_generator(parts[1]::name, parts[2]::name, shard, layout, floor, replaces);
     INSERT INTO shardid.id_sequence VALUES (generator, shard, layout);
     -- Here, so that whoever drops it has a row to write to.
@@ -2299,6 +2311,9 @@ BEGIN
         CROSS JOIN LATERAL (SELECT CASE WHEN t.tgname = 'replicated_row' THEN 'REPLICA'
             WHEN t.tgtype & 1 = 1 AND (t.tgtype & 2 = 0 OR t.tgname > 'replicated_row') THEN 'ALWAYS' ELSE '' END) AS x (fires)
         WHERE t.tgrelid = altered AND NOT t.tgisinternal
+            AND EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'shardid'
+                WHERE d.classid = 'pg_class'::regclass AND d.objid = altered AND d.objsubid = 0
+                    AND d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass)
             AND t.tgenabled <> CASE x.fires WHEN 'REPLICA' THEN 'R' WHEN 'ALWAYS' THEN 'A' ELSE 'O' END::"char"
     LOOP
         EXECUTE format('ALTER TABLE %s ENABLE %s TRIGGER %I', altered::regclass, trigger.fires, trigger.name);
@@ -2315,7 +2330,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 DECLARE
     altered oid;
 BEGIN
-    -- Others' tables need no right to anything of ours.
+    -- Whoever alters a table of his own needs no right to what is called here.
     FOR altered IN SELECT c.objid FROM pg_event_trigger_ddl_commands() c
         JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.objid AND d.objsubid = 0 AND d.deptype = 'e'
             AND d.refclassid = 'pg_extension'::regclass AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
@@ -2325,7 +2340,7 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION shardid.table_altered() IS 'has the triggers of tables of shardid stay as they are: what is restored or replicated without them may be true of another server alone';
+COMMENT ON FUNCTION shardid.table_altered() IS 'has the triggers of tables of shardid stay as they are: rows that are restored or replicated without them may be true of another server alone';
 
 CREATE EVENT TRIGGER shardid_table_altered ON ddl_command_end WHEN TAG IN ('ALTER TABLE')
     EXECUTE FUNCTION shardid.table_altered();

@@ -202,6 +202,31 @@ fn nobody_waits_for_a_row_to_drop_what_is_his_own() {
     assert!(lost.message.contains("was dropped"), "{lost:?}");
 }
 
+/// Whoever may write to the tables may lock them, and kept every `DROP` of the database waiting.
+#[test]
+fn nobody_waits_for_a_table_of_the_extension_to_drop_what_is_his_own() {
+    let database = with_shard_5();
+    let app = database.role("app");
+    database.psql(&format!("CREATE SCHEMA mine AUTHORIZATION {app}"));
+    let mut client = database.connect_as(&app);
+    run(&mut client, "SET lock_timeout = '1s'");
+    let mut other = database.connect();
+    for table in ["layout", "shard", "id_sequence", "dropped_id_sequence", "ticket", "segment"] {
+        run(&mut client, "CREATE TABLE mine.t (id serial)");
+        run(&mut other, &format!("BEGIN; LOCK TABLE shardid.{table}"));
+        run(&mut client, "DROP TABLE mine.t");
+        run(&mut other, "COMMIT");
+    }
+    // Nor is anybody refused since another has written there since his transaction began.
+    let made = "SELECT create_id_sequence('a', 5), create_id_sequence('b', 5)";
+    database.psql(made);
+    run(&mut other, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class");
+    database.psql("DROP SEQUENCE a");
+    run(&mut other, "DROP SEQUENCE b; COMMIT");
+    // What could not be written down is found by its bare number.
+    database.psql(made);
+}
+
 /// `42P07`, is not an id sequence of shard 52, with the hint to rename it: it was.
 #[test]
 fn what_was_made_since_a_transaction_began_is_not_taken_for_something_else() {

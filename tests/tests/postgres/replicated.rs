@@ -57,6 +57,13 @@ fn every_table_of_the_extension_ignores_what_is_replicated_and_may_be_published(
         database.psql(&format!("ALTER TABLE shardid.{table} DISABLE TRIGGER {which}"));
         assert_eq!(database.psql(as_made), before, "{table}");
     }
+    // What anybody may call leaves tables of others alone.
+    let mine = "SELECT tgenabled FROM pg_trigger WHERE tgrelid = 'mine'::regclass";
+    database.psql(
+        "CREATE TABLE mine (); CREATE TRIGGER t BEFORE INSERT ON mine FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger(); \
+         ALTER TABLE mine DISABLE TRIGGER t; SELECT shardid.keep_triggers('mine'::regclass)",
+    );
+    assert_eq!(database.psql(mine), "D");
 }
 
 /// A subscriber with the extension failed for ever at rows that it had itself, and held the
