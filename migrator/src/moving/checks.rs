@@ -14,7 +14,7 @@ use super::schema;
 use super::server::Server;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::postgres::{ids, sql};
+use crate::postgres::{commits_wait, ids, sql};
 use crate::talk;
 
 mod earlier;
@@ -75,6 +75,7 @@ pub(crate) async fn check_all(
         for node in [&planned.source, &planned.target] {
             if !servers.contains_key(node) && !bare.contains(node) {
                 let mut server = Server::look(file, node).await?;
+                check_commits(&mut server).await?;
                 let problems = server_problems(&mut server).await?;
                 failures.extend(said(node, problems));
                 failures.extend(said(node, not_of_cluster(&mut server, file).await?));
@@ -169,6 +170,7 @@ async fn superuser(server: &mut Server) -> Result<bool, Failure> {
 pub(super) async fn check_again(road: &mut Road<'_>) -> Result<(), Failure> {
     let mut failures = Vec::new();
     for server in [&mut road.source, &mut road.target] {
+        check_commits(server).await?;
         let problems = not_of_cluster(server, road.file).await?;
         failures.extend(said(&server.node, problems));
     }
@@ -220,6 +222,16 @@ fn said(node: &NodeName, problems: Vec<Problem>) -> Vec<Failure> {
     let failure =
         |(problem, hint): Problem| Failure::new(problem).at(format!("node {node}")).hint(hint);
     problems.into_iter().map(failure).collect()
+}
+
+/// Refuses at once what would wait for ever at its first commit.
+async fn check_commits(server: &mut Server) -> Result<(), Failure> {
+    match commits_wait(&server.node, &mut server.connection).await? {
+        None => Ok(()),
+        Some(why) => Err(Failure::new(why).at(format!("node {}", server.node)).hint(
+            "start the standby, or take it out: ALTER SYSTEM SET synchronous_standby_names = '…'; SELECT pg_reload_conf();",
+        )),
+    }
 }
 
 async fn server_problems(server: &mut Server) -> Result<Vec<Problem>, Failure> {

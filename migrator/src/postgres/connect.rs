@@ -1,5 +1,8 @@
 //! Getting into a node's database.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
 use nix::unistd::{User, gethostname, getuid};
 use shardid_cluster::NodeName;
 use sqlx::ConnectOptions;
@@ -8,6 +11,10 @@ use sqlx::postgres::PgConnection;
 use crate::failure::Failure;
 use crate::file::Address;
 use crate::postgres::{failure, sql};
+use crate::talk;
+
+/// The nodes of which it was said that commits wait there.
+static SAID: Mutex<BTreeSet<NodeName>> = Mutex::new(BTreeSet::new());
 
 /// Connects to a node, within the time that its URL allows.
 ///
@@ -39,6 +46,11 @@ pub(crate) async fn connect(
                 let set = sqlx::query(settings).execute(&mut connection).await;
                 set.map_err(|error| failure(node, &error))?;
             }
+            if let Some(why) = commits_wait(node, &mut connection).await?
+                && SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(node.clone())
+            {
+                talk::line(format_args!("note: node {node}: {why}"));
+            }
             Ok(connection)
         }
         Ok(Err(sqlx::Error::Io(cause))) => Err(unreachable(cause.to_string())),
@@ -46,6 +58,15 @@ pub(crate) async fn connect(
             .hint(format!("look at `url` of node {node}, and at pg_hba.conf of its server"))),
         Ok(Err(error)) => Err(unreachable(error.to_string())),
     }
+}
+
+/// Why commits of a session would wait, where nobody is there to answer.
+pub(crate) async fn commits_wait(
+    node: &NodeName,
+    connection: &mut PgConnection,
+) -> Result<Option<String>, Failure> {
+    let query = sqlx::query_scalar(sql!("commits_wait.sql"));
+    query.fetch_optional(connection).await.map_err(|error| failure(node, &error))
 }
 
 /// User and machine that run this program.

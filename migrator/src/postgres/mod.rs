@@ -11,7 +11,7 @@ pub(crate) mod look;
 mod secret;
 pub(crate) mod statistics;
 
-pub(crate) use connect::{connect, who};
+pub(crate) use connect::{commits_wait, connect, who};
 pub(crate) use error::{failure, is_sqlstate, message};
 pub(crate) use secret::Secret;
 

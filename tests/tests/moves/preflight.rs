@@ -175,3 +175,33 @@ fn what_a_role_is_set_to_keeps_no_move_from_its_end() {
     estate.run(&["verify", "--data"]).ok();
     estate.run(&["plan"]).ok();
 }
+
+/// Every commit waits where no synchronous standby answers: a move hung without a word.
+#[test]
+fn a_node_whose_commits_wait_for_nobody_is_named_before_anything_is_made() {
+    let estate = Estate::start(2, 4);
+    estate.make_tables(0);
+    let wait_for = |node: &str, names: &str| {
+        estate.psql(node, &format!("ALTER SYSTEM SET synchronous_standby_names = '{names}'"));
+        estate.psql(node, "SELECT pg_reload_conf()");
+    };
+    for (node, shard) in [("pg2", "0"), ("pg1", "0")] {
+        wait_for(node, "nobody");
+        let refused = run(&estate, &["move", shard, "--to", "pg2", "--yes"]).refused();
+        let words = format!("node {node}: no synchronous standby is connected");
+        assert!(refused.contains("no synchronous standby is connected"), "{refused}");
+        assert!(refused.contains(&words) && refused.contains("'nobody'"), "{refused}");
+        let noted = estate.run(&["verify"]);
+        assert!(noted.stderr.contains(&format!("note: {words}")), "{}", noted.stderr);
+        wait_for(node, "");
+    }
+    estate.assert_no_streams();
+    assert_eq!(estate.last_move(0), "");
+    estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
+    assert!(!estate.run(&["status"]).stderr.contains("standby"));
+    // An old copy is not over, however few of those one wants to see.
+    let moves = estate.run(&["moves", "--over", "0"]).ok();
+    assert!(moves.contains("follows"), "{moves}");
+    estate.run(&["retire", "1", "--yes"]).ok();
+    assert_eq!(estate.run(&["moves", "--over", "0"]).ok(), "no moves\n");
+}
