@@ -16,6 +16,7 @@ on_both_engines!(
     counters_that_are_not_ahead_are_left_alone,
     a_row_of_a_transaction_that_does_not_end_is_told,
     lowering_that_was_killed_is_done_by_the_next_call,
+    a_set_insert_id_is_told_and_nothing_is_held,
     a_trigger_that_names_no_shard_is_told_and_the_counters_stay_where_they_stood,
 );
 
@@ -210,9 +211,32 @@ fn lowering_that_was_killed_is_done_by_the_next_call(engine: Engine) {
             "{waited:?}"
         );
     });
-    query::<u64>(open, "COMMIT");
+    // What the one that was killed has raised is not where the counters stood.
+    let late = "INSERT INTO app.`a b` VALUES (shardid.id_at(utc_timestamp() + INTERVAL 1 DAY), 2)";
+    query::<u64>(open, &format!("COMMIT; {late}"));
+    let words = expect_refused(client, "CALL shardid.lower_counters()", "55000");
+    assert!(words.contains("later than now"), "{words}");
+    let words = expect_refused(client, "SELECT shardid.next_id(5)", "55000");
+    let ahead = words.split_whitespace().filter_map(|word| word.parse::<i64>().ok()).nth(1);
+    assert!((400..=600).contains(&ahead.expect("how far")), "{words}");
+    query::<u64>(open, "DELETE FROM app.`a b`");
     query::<String>(&mut server.connect(), "CALL shardid.lower_counters()");
     assert_rising(&[before, ids(open, 5, 20)].concat());
+}
+
+/// It took the place of what the counter gives, and left the lock and a transaction behind.
+fn a_set_insert_id_is_told_and_nothing_is_held(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    with_tables(server);
+    raise(server, 600);
+    let client = &mut server.connect();
+    for number in ["5", "18446744073709551615"] {
+        let sql = format!("SET insert_id = {number}; CALL shardid.lower_counters()");
+        let words = expect_refused(client, &sql, "55000");
+        assert!(words.contains("SET insert_id = 0"), "{words}");
+    }
+    query::<String>(&mut server.connect(), "CALL shardid.lower_counters()");
+    ids(&mut server.connect(), 5, 3);
 }
 
 /// The text of anybody's trigger: the conversion failed past every handler, and ids stayed refused.
