@@ -108,6 +108,7 @@ pub(crate) async fn check_all(
         let (home, problems) = shard_problems(source, planned.shard).await?;
         failures.extend(said(&planned.source, problems));
         let Some(home) = home else { continue };
+        stays_behind(source, planned.shard, &home.schema).await?;
         let needs = needs(source, planned.shard, &home.schema).await?;
         let target = servers.get_mut(&planned.target).expect("connected above");
         let by_owners = applies_by_owners(target).await?;
@@ -378,7 +379,7 @@ async fn shard_problems(
     for query in [
         sql!("move/check/identity.sql"),
         sql!("move/check/kinds.sql"),
-        sql!("move/check/border.sql"),
+        sql!("move/closure.sql", "move/check/border.sql"),
     ] {
         problems.extend(source.rows(sqlx::query_as(query).bind(home.schema.as_str())).await?);
     }
@@ -390,19 +391,30 @@ struct Needs {
     /// Roles, tablespaces and extensions.
     kinds: Vec<String>,
     names: Vec<String>,
+    /// The schemas of extensions.
+    homes: Vec<Option<String>>,
     layouts: Vec<String>,
     rules: Vec<String>,
     hints: Vec<String>,
 }
 
+/// Says what of a schema is not carried, and what works without it.
+async fn stays_behind(source: &mut Server, shard: Shard, schema: &str) -> Result<(), Failure> {
+    let query = sqlx::query_scalar(sql!("move/closure.sql", "move/check/not_carried.sql"));
+    for what in source.column::<String>(query.bind(schema)).await? {
+        talk::line(format_args!("  note: shard {shard}: {what} on {}", source.node));
+    }
+    Ok(())
+}
+
 async fn needs(source: &mut Server, shard: Shard, schema: &str) -> Result<Needs, Failure> {
-    let needs: Vec<(String, String)> =
-        source.rows(sqlx::query_as(sql!("move/check/needs.sql")).bind(schema)).await?;
-    let (kinds, names) = needs.into_iter().unzip();
+    let query = sqlx::query_as(sql!("move/closure.sql", "move/check/needs.sql")).bind(schema);
+    let needs: Vec<(String, String, Option<String>)> = source.rows(query).await?;
+    let (kinds, names, homes) = needs.into_iter().collect();
     let layouts: Vec<(String, String, String)> =
         source.rows(sqlx::query_as(sql!("move/check/layouts.sql")).bind(shard.as_sql())).await?;
     let mut needs =
-        Needs { kinds, names, layouts: Vec::new(), rules: Vec::new(), hints: Vec::new() };
+        Needs { kinds, names, homes, layouts: Vec::new(), rules: Vec::new(), hints: Vec::new() };
     for (layout, rule, hint) in layouts {
         needs.layouts.push(layout);
         needs.rules.push(rule);
@@ -417,7 +429,8 @@ async fn room(target: &mut Server, schema: &str) -> Result<Vec<Problem>, Failure
 }
 
 async fn target_problems(target: &mut Server, needs: Needs) -> Result<Vec<Problem>, Failure> {
-    let query = sqlx::query_as(sql!("move/check/has.sql")).bind(needs.kinds).bind(needs.names);
+    let query = sqlx::query_as(sql!("move/check/has.sql"));
+    let query = query.bind(needs.kinds).bind(needs.names).bind(needs.homes);
     let mut problems: Vec<Problem> = target.rows(query).await?;
     let query = sqlx::query_as(sql!("move/check/has_layouts.sql"))
         .bind(needs.layouts)

@@ -80,7 +80,8 @@ async fn drop_schema(server: &mut Server, record: &Move) -> Result<(), Failure> 
 async fn drop_behind_locks(server: &mut Server, record: &Move) -> Result<(), Failure> {
     let schema = record.schema.as_str();
     let of_schema = |text: &'static str| sqlx::query_scalar::<_, String>(text).bind(schema);
-    let outside = server.column(of_schema(sql!("move/clean/outside.sql"))).await?;
+    let outside =
+        server.column(of_schema(sql!("move/closure.sql", "move/clean/outside.sql"))).await?;
     if !outside.is_empty() {
         return Err(takes_along(server, record, &outside));
     }

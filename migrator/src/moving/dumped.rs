@@ -37,7 +37,8 @@ impl Dump {
         server.address.give_to(&mut command);
         command
             .args(["--format=custom", "--schema-only", "--no-publications", "--no-subscriptions"])
-            .args(["--no-security-labels", "--schema"])
+            // As this program speaks with every server.
+            .args(["--no-security-labels", "--encoding=UTF8", "--schema"])
             .arg(quoted_pattern(schema))
             .arg("--file")
             .arg(file.path());
@@ -83,7 +84,7 @@ fn by_name(text: &str) -> BTreeMap<String, String> {
         text.rsplit_once("\n-- PostgreSQL database dump complete").map_or(text, |(all, _)| all);
     for definition in text.split("\n-- Name: ").skip(1) {
         let (name, body) = definition.split_once('\n').unwrap_or((definition, ""));
-        let body: Vec<&str> = body.lines().filter(|line| !is_for_follower(line)).collect();
+        let body: Vec<&str> = body.split('\n').filter(|line| !is_for_follower(line)).collect();
         let text = body.join("\n");
         let text = text.trim_end_matches(['-', '\n', ' ']);
         let is_guard = name.contains(" shardid_fence; Type: TRIGGER;");
@@ -128,16 +129,20 @@ fn is_for_follower(line: &str) -> bool {
 
 /// What pg_restore prints, as a server takes it that others wait for: psql's own commands are
 /// not for it, and how long anything may take is ours to say. pg_restore begins with `SET
-/// lock_timeout = 0` and the like; one of them servers before 17 do not have.
+/// lock_timeout = 0` and the like; one of them servers before 17 do not have. All of that stands
+/// before the first definition and behind the last one, and what is between is left as it is.
 fn for_servers(text: &str) -> String {
-    let mut begun = false;
+    const FIRST: &str = "\n-- Name: ";
+    const LAST: &str = "\n-- PostgreSQL database dump complete";
+    let (head, rest) = text.split_at(text.find(FIRST).unwrap_or(text.len()));
+    let (body, tail) = rest.split_at(rest.rfind(LAST).unwrap_or(rest.len()));
     let kept = |line: &&str| {
-        begun |= line.starts_with("-- Name: ");
-        let bound = !begun && line.starts_with("SET ") && line.contains("_timeout = ");
+        let bound = line.starts_with("SET ") && line.contains("_timeout = ");
         !bound && !line.starts_with("\\restrict ") && !line.starts_with("\\unrestrict ")
     };
-    let lines = text.lines().filter(kept).filter_map(without_column_version);
-    lines.collect::<Vec<_>>().join("\n")
+    let of_psql = |part: &str| part.split('\n').filter(kept).collect::<Vec<_>>().join("\n");
+    let body = body.split('\n').filter_map(without_column_version).collect::<Vec<_>>().join("\n");
+    of_psql(head) + &body + &of_psql(tail)
 }
 
 /// A line of a dump without the version that PostgreSQL 15.20 notes among the options
@@ -191,9 +196,10 @@ mod tests {
     #[test]
     fn how_long_anything_may_take_is_not_for_pg_restore_to_say() {
         let head = "\\restrict x\nSET statement_timeout = 0;\nSET lock_timeout = 0;\nSET row_security = off;\n";
-        let body = "--\n-- Name: f; Type: FUNCTION\n--\nCREATE FUNCTION s.f() AS $$\nSET lock_timeout = 5;\n$$;";
-        let text = format!("{head}{body}\n\\unrestrict x");
-        assert_eq!(for_servers(&text), format!("SET row_security = off;\n{body}"));
+        let body = "--\n-- Name: f; Type: FUNCTION\n--\nCREATE FUNCTION s.f() AS $$\r\nSET lock_timeout = 5;\n\\restrict y\r\n$$;";
+        let tail = "\n\n--\n-- PostgreSQL database dump complete\n--\n\n";
+        let text = format!("{head}{body}{tail}\\unrestrict x\n");
+        assert_eq!(for_servers(&text), format!("SET row_security = off;\n{body}{tail}"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ WITH home AS (
        AND p.refclassid = 'pg_class'::regclass
       JOIN generator g ON g.sequence = p.refobjid
     UNION
-    -- next_id(5), and a shard's own next_id(), whose body says next_id(5, …)
+    -- next_id(5), and a shard's own next_id(), whose body says next_id(5, ...)
     SELECT d.adrelid, d.adnum, said.shard, h.layout, h.sequence
       FROM pg_attrdef d
       JOIN pg_depend p ON p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid

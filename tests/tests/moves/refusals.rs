@@ -56,10 +56,35 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
              CREATE TYPE own AS (a int); CREATE CAST (own AS text) WITH INOUT;
              SELECT create_id_sequence('public.stray', 0), create_id_sequence('{schema}.guest', 1),
                     create_id_sequence('{schema}.other_layout', 0, 'own');
-             GRANT SELECT ON target TO only_here;"
+             GRANT SELECT ON target TO only_here;
+             CREATE TABLE later (id int PRIMARY KEY DEFERRABLE);
+             CREATE TABLE computed (a int, id int GENERATED ALWAYS AS (a * 2) STORED PRIMARY KEY);
+             CREATE DOMAIN wrapped AS json; CREATE TYPE within AS (a int, w wrapped[]);
+             CREATE TABLE deep (w within, plain varchar(5)); ALTER TABLE deep REPLICA IDENTITY FULL;
+             CREATE TABLE odd_types (a varchar(5), b int[], c numrange, d own) ; ALTER TABLE odd_types REPLICA IDENTITY FULL;
+             CREATE STATISTICS public.of_target (dependencies) ON id, word FROM target;
+             CREATE EXTENSION pg_trgm SCHEMA {schema}; CREATE EXTENSION hstore SCHEMA public;
+             CREATE TABLE hashed (id int PRIMARY KEY, h hstore, hs hstore[]);
+             CREATE OPERATOR CLASS public.mine FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 btint4cmp(int, int);
+             CREATE INDEX by_mine ON target (id public.mine);
+             CREATE ROLE sorter; CREATE COLLATION sorted (LOCALE = 'C'); ALTER COLLATION sorted OWNER TO sorter;
+             CREATE FUNCTION on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
+             CREATE EVENT TRIGGER ours ON ddl_command_end EXECUTE FUNCTION on_ddl();
+             CREATE PUBLICATION theirs FOR TABLE target;
+             CREATE SUBSCRIPTION feeds CONNECTION 'dbname=none' PUBLICATION p WITH (connect = false);"
         ),
     );
-    estate.psql("pg2", &format!("CREATE SCHEMA {schema}"));
+    // As far as one comes without a publisher.
+    estate.psql(
+        "pg1",
+        &format!("INSERT INTO pg_subscription_rel SELECT oid, '{schema}.target'::regclass, 'r' FROM pg_subscription"),
+    );
+    estate.psql(
+        "pg2",
+        &format!(
+            "CREATE SCHEMA {schema}; CREATE SCHEMA other; CREATE EXTENSION hstore SCHEMA other"
+        ),
+    );
     let before = made(&estate);
     let run = estate.run(&["move", "0", "--to", "pg2", "--yes"]);
     let said = run.refused();
@@ -86,8 +111,23 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
         "needs type public.kind",
         "needs function public.help(integer)",
         "view public.looks_in needs",
+        "column k of table shard_0000.refers needs type public.kind",
+        "table shard_0000.later has replica identity later_pkey, which is deferrable",
+        "table shard_0000.computed has replica identity computed_pkey, with a generated column",
+        "column w of shard_0000.deep is of type shard_0000.within, by which no row can be found",
+        "statistics object public.of_target needs table shard_0000.target",
+        "extension pg_trgm is in schema shard_0000, and is not carried",
+        "node pg2: extension hstore is in schema other, and in schema public where the shard is",
+        "index shard_0000.by_mine needs operator class public.mine",
+        "node pg2: role sorter is missing",
+        "event trigger ours needs function shard_0000.on_ddl()",
+        "table shard_0000.target is fed by subscription feeds",
+        "publication of table shard_0000.target in publication theirs stays behind on pg1",
     ] {
         assert!(said.contains(problem), "{problem}\nis not in\n{said}");
+    }
+    for fine in ["odd_types", "column plain", "type hstore", "pg_trgm needs", "RI_Constraint"] {
+        assert!(!said.contains(fine), "{fine}\nis in\n{said}");
     }
     for hint in [
         "ALTER SYSTEM SET wal_level",

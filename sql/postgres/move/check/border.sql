@@ -1,40 +1,45 @@
--- What crosses the border of a schema: something in it that needs something
--- outside, or the other way round. What extensions and the system bring is on
--- every node.
-WITH place AS (
-    SELECT 'pg_class'::regclass AS classid, oid AS objid, relnamespace AS schema FROM pg_class
-    UNION ALL SELECT 'pg_proc'::regclass, oid, pronamespace FROM pg_proc
-    UNION ALL SELECT 'pg_type'::regclass, oid, typnamespace FROM pg_type
-    UNION ALL SELECT 'pg_operator'::regclass, oid, oprnamespace FROM pg_operator
-    UNION ALL SELECT 'pg_collation'::regclass, oid, collnamespace FROM pg_collation
-    UNION ALL SELECT 'pg_ts_config'::regclass, oid, cfgnamespace FROM pg_ts_config
-    UNION ALL SELECT 'pg_conversion'::regclass, oid, connamespace FROM pg_conversion
-    -- These have no schema of their own, but that of their table.
-    UNION ALL SELECT 'pg_constraint'::regclass, k.oid, k.connamespace FROM pg_constraint k
-    UNION ALL SELECT 'pg_attrdef'::regclass, d.oid, c.relnamespace FROM pg_attrdef d JOIN pg_class c ON c.oid = d.adrelid
-    UNION ALL SELECT 'pg_trigger'::regclass, t.oid, c.relnamespace FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-    UNION ALL SELECT 'pg_rewrite'::regclass, r.oid, c.relnamespace FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class
-    UNION ALL SELECT 'pg_policy'::regclass, p.oid, c.relnamespace FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
-), here AS (
-    SELECT oid FROM pg_namespace WHERE nspname = $1
+-- What crosses the border of a schema ($1): something in it that needs something outside, or the
+-- other way round. What extensions and the system bring is on every node.
+, own AS (
+    SELECT i.classid, i.objid FROM inside i
+     -- The triggers of a foreign key go with it.
+     WHERE NOT EXISTS (SELECT FROM pg_trigger t WHERE i.classid = 'pg_trigger'::regclass AND t.oid = i.objid AND t.tgisinternal)
 ), common AS (
     SELECT classid, objid FROM pg_depend WHERE deptype = 'e'
 ), crossing AS (
-    SELECT DISTINCT d.classid, d.objid, d.refclassid, d.refobjid
-      FROM pg_depend d
-      JOIN place a ON a.classid = d.classid AND a.objid = d.objid
-      JOIN place b ON b.classid = d.refclassid AND b.objid = d.refobjid
-     WHERE (a.schema = (SELECT oid FROM here)) <> (b.schema = (SELECT oid FROM here))
-       AND d.deptype <> 'e'
+    SELECT DISTINCT d.classid, d.objid, d.objsubid, d.refclassid, d.refobjid
+      FROM own
+      JOIN pg_depend d ON d.classid = own.classid AND d.objid = own.objid AND d.deptype <> 'e'
+     WHERE NOT EXISTS (SELECT FROM whole w WHERE w.classid = d.refclassid AND w.objid = d.refobjid)
+       AND (d.refclassid, d.refobjid) NOT IN (SELECT classid, objid FROM here)
+       AND d.refclassid <> 'pg_extension'::regclass
        AND (d.refclassid, d.refobjid) NOT IN (SELECT classid, objid FROM common)
-       AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM common)
-       AND a.schema NOT IN ('pg_toast'::regnamespace)
-       AND b.schema NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace, 'pg_toast'::regnamespace)
+       -- The array of a type that is.
+       AND NOT EXISTS (SELECT FROM pg_depend p JOIN common m ON m.classid = p.refclassid AND m.objid = p.refobjid
+                        WHERE p.classid = d.refclassid AND p.objid = d.refobjid AND p.deptype IN ('i', 'a'))
+    UNION
+    SELECT DISTINCT ON (o.classid, o.objid, o.objsubid) o.classid, o.objid, o.objsubid, d.refclassid, d.refobjid
+      FROM outside o
+      JOIN pg_depend d ON d.classid = o.classid AND d.objid = o.objid AND d.objsubid = o.objsubid
+      JOIN whole w ON w.classid = d.refclassid AND w.objid = d.refobjid
+     -- Said in other words.
+     WHERE NOT EXISTS (SELECT FROM pg_class c WHERE d.refclassid = 'pg_class'::regclass AND c.oid = d.refobjid AND c.relkind IN ('i', 'I'))
+       AND o.classid NOT IN ('pg_cast'::regclass, 'pg_publication_rel'::regclass, 'pg_publication_namespace'::regclass, 'pg_extension'::regclass)
 )
 SELECT format('%s needs %s, across the border of schema %I',
-              pg_describe_object(classid, objid, 0), pg_describe_object(refclassid, refobjid, 0), $1::text) AS problem,
-       format('bring both into schema %I, or drop what needs the other', $1::text) AS hint
+              pg_describe_object(classid, objid, objsubid), pg_describe_object(refclassid, refobjid, 0), $1::text) AS problem,
+       format('bring both into schema %I, or change what needs the other', $1::text) AS hint
   FROM crossing
- WHERE NOT (classid = 'pg_trigger'::regclass
-            AND EXISTS (SELECT FROM pg_trigger t WHERE t.oid = objid AND t.tgname = 'shardid_fence'))
+ -- A foreign key needs the index of a table that it needs as well.
+ WHERE NOT EXISTS (SELECT FROM pg_class c WHERE refclassid = 'pg_class'::regclass AND c.oid = refobjid AND c.relkind IN ('i', 'I'))
+UNION
+SELECT format('%s is in schema %I, and is not carried', pg_describe_object(classid, objid, 0), $1::text),
+       format('ALTER EXTENSION %I SET SCHEMA ...;', (SELECT e.extname FROM pg_extension e WHERE e.oid = objid))
+  FROM outside WHERE classid = 'pg_extension'::regclass
+UNION
+SELECT format('table %s is fed by subscription %I, whose rows would go on to the old copy', r.srrelid::regclass, s.subname),
+       format('take it out of the publication there; then ALTER SUBSCRIPTION %I REFRESH PUBLICATION;', s.subname)
+  FROM pg_subscription_rel r JOIN pg_subscription s ON s.oid = r.srsubid
+  JOIN inside i ON i.classid = 'pg_class'::regclass AND i.objid = r.srrelid
+ WHERE s.subname !~ '^shardid_(move|back)_[0-9]+$'
  ORDER BY 1

@@ -8,7 +8,7 @@ SELECT format('id sequence %s of shard %s is not in schema %I', s.sequence, $1::
  WHERE s.shard = $1 AND n.nspname <> $2
 UNION ALL
 SELECT format('id sequence %s belongs to shard %s', s.sequence, s.shard),
-       format('ALTER SEQUENCE %s SET SCHEMA …;', s.sequence)
+       format('ALTER SEQUENCE %s SET SCHEMA ...;', s.sequence)
   FROM shardid.id_sequence s
   JOIN pg_class c ON c.oid = s.sequence
   JOIN pg_namespace n ON n.oid = c.relnamespace

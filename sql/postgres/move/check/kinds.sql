@@ -24,11 +24,27 @@ SELECT format('%I.%I has a trigger shardid_fence of another move', n.nspname, c.
  WHERE n.nspname = $1 AND t.tgname = 'shardid_fence'
 UNION ALL
 SELECT format('column %I of %I.%I is of type %s, by which no row can be found', a.attname, n.nspname, c.relname, format_type(a.atttypid, NULL)),
-       format('ALTER TABLE %1$I.%2$I ADD PRIMARY KEY (…); and ALTER TABLE %1$I.%2$I REPLICA IDENTITY DEFAULT;', n.nspname, c.relname)
+       format('ALTER TABLE %1$I.%2$I ADD PRIMARY KEY (...); and ALTER TABLE %1$I.%2$I REPLICA IDENTITY DEFAULT;', n.nspname, c.relname)
   FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relreplident = 'f' AND a.attnum > 0 AND NOT a.attisdropped
-   AND a.atttypid IN ('json'::regtype, 'xml'::regtype, 'point'::regtype, 'line'::regtype, 'lseg'::regtype,
-                      'box'::regtype, 'path'::regtype, 'polygon'::regtype, 'circle'::regtype)
+   AND a.attgenerated = ''
+   -- What it is made of in the end has nothing to be compared by.
+   AND EXISTS (
+       WITH RECURSIVE part (type) AS (
+           SELECT a.atttypid
+           UNION
+           SELECT x.type FROM part p JOIN pg_type t ON t.oid = p.type
+           CROSS JOIN LATERAL (
+               SELECT t.typbasetype WHERE t.typtype = 'd'
+               UNION ALL SELECT t.typelem WHERE t.typcategory = 'A'
+               UNION ALL SELECT f.atttypid FROM pg_attribute f WHERE t.typtype = 'c' AND f.attrelid = t.typrelid AND f.attnum > 0 AND NOT f.attisdropped) AS x(type)
+       )
+       SELECT FROM part p JOIN pg_type t ON t.oid = p.type
+        WHERE t.typtype = 'b' AND t.typcategory <> 'A'
+          AND NOT EXISTS (
+              SELECT FROM pg_opclass o JOIN pg_am m ON m.oid = o.opcmethod AND m.amname IN ('btree', 'hash')
+               WHERE o.opcdefault AND (o.opcintype = t.oid
+                   OR EXISTS (SELECT FROM pg_cast k WHERE k.castsource = t.oid AND k.casttarget = o.opcintype AND k.castmethod = 'b'))))
 UNION ALL
 SELECT format('%s is not carried', pg_describe_object('pg_cast'::regclass, k.oid, 0)),
        format('DROP CAST (%s AS %s);', format_type(k.castsource, NULL), format_type(k.casttarget, NULL))

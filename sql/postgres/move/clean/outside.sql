@@ -1,41 +1,4 @@
--- What would go with a schema ($1) and is none of it, such as a view elsewhere, a foreign key
--- of another table, a table's place in a publication. What goes is what depends on it, and on
--- that, and so on; of it, the schema has what says so, or is part of something that goes.
--- No row where nothing outside would go.
-WITH RECURSIVE here AS (
-    SELECT 'pg_namespace'::regclass::oid AS classid, oid AS objid FROM pg_namespace WHERE nspname = $1
-), goes (classid, objid, objsubid) AS (
-    SELECT classid, objid, 0 FROM here
-    UNION
-    -- A column of a table that stays takes nothing else along.
-    SELECT d.classid, d.objid, d.objsubid
-      FROM goes g JOIN pg_depend d ON d.refclassid = g.classid AND d.refobjid = g.objid
-     WHERE g.objsubid = 0 OR (g.classid, g.objid) IN (SELECT classid, objid FROM here)
-), whole AS (
-    SELECT DISTINCT classid, objid FROM goes WHERE objsubid = 0
-), lives AS (
-    SELECT w.classid, w.objid,
-           bool_or(d.deptype = 'n' AND d.refclassid = h.classid AND d.refobjid = h.objid) AS here,
-           bool_or(d.refclassid = h.classid AND d.refobjid <> h.objid) AS elsewhere,
-           bool_or(d.deptype IN ('a', 'i', 'P', 'S')) AS is_part,
-           bool_or(d.deptype IN ('a', 'i', 'P', 'S') AND p.objid IS NULL) AS is_part_of_what_stays
-      FROM whole w
-      CROSS JOIN here h
-      JOIN pg_depend d ON d.classid = w.classid AND d.objid = w.objid AND d.objsubid = 0
-      LEFT JOIN whole p ON p.classid = d.refclassid AND p.objid = d.refobjid
-     WHERE (w.classid, w.objid) NOT IN (SELECT classid, objid FROM here)
-     GROUP BY w.classid, w.objid
-), outside AS (
-    SELECT classid, objid, 0 AS objsubid FROM lives
-     WHERE NOT here AND (elsewhere OR is_part_of_what_stays OR NOT is_part)
-       -- The triggers of a foreign key go with it.
-       AND NOT (classid = 'pg_trigger'::regclass
-                AND EXISTS (SELECT FROM pg_trigger t WHERE t.oid = objid AND t.tgisinternal))
-    UNION
-    SELECT g.classid, g.objid, g.objsubid FROM goes g
-     WHERE g.objsubid <> 0
-       AND NOT EXISTS (SELECT FROM whole w WHERE w.classid = g.classid AND w.objid = g.objid)
-)
+-- What would go with a schema and is none of it; no row where nothing would.
 SELECT DISTINCT CASE WHEN o.classid = 'pg_rewrite'::regclass
                      THEN (SELECT pg_describe_object('pg_class'::regclass, r.ev_class, 0) FROM pg_rewrite r WHERE r.oid = o.objid)
                      ELSE pg_describe_object(o.classid, o.objid, o.objsubid) END AS name

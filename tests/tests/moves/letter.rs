@@ -1,0 +1,93 @@
+//! Definitions and rows are carried and compared to the letter.
+
+use shardid_tests::estate::{Estate, schema};
+
+use crate::shared;
+
+/// What a schema says of itself, to the byte.
+fn texts(estate: &Estate, node: &str, schema: &str, database: &str) -> String {
+    estate.node(node).psql(
+        database,
+        &format!(
+            "SELECT proname, md5(prosrc), length(prosrc) FROM pg_proc WHERE pronamespace = '{schema}'::regnamespace ORDER BY 1;
+             SELECT md5(pg_get_viewdef(oid)) FROM pg_class WHERE relnamespace = '{schema}'::regnamespace AND relkind = 'v';
+             SELECT md5(pg_get_expr(adbin, adrelid)) FROM pg_attrdef d JOIN pg_class c ON c.oid = d.adrelid
+              WHERE relnamespace = '{schema}'::regnamespace ORDER BY 1"
+        ),
+    )
+}
+
+/// Carriage returns were lost in all definitions, and lines that look like what pg_restore says first.
+#[test]
+fn definitions_keep_their_bytes_and_a_column_may_have_any_name() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let (number, schema) = (shard.to_string(), schema(shard));
+    let body = "\r\n-- of Windows\r\nSET transaction_timeout = 5;\n\\restrict x\n\\unrestrict x\nSET lock_timeout = 5;\n";
+    estate.psql(
+        "pg1",
+        &format!(
+            "SET check_function_bodies = off;
+             CREATE FUNCTION {schema}.odd() RETURNS void LANGUAGE sql AS $${body}$$;
+             CREATE TABLE {schema}.lines (id int PRIMARY KEY, line text DEFAULT E'a\\r\\nb', t int);
+             CREATE VIEW {schema}.windows AS SELECT * FROM {schema}.lines WHERE line = 'a\r\nb';
+             INSERT INTO {schema}.lines SELECT g, DEFAULT, 7 FROM generate_series(1, 100) g"
+        )
+        .replace("g, DEFAULT, 7", "g, E'a\\r\\nb', 7"),
+    );
+    let before = texts(estate, "pg1", &schema, "app");
+    let held = estate.run_held(
+        "following/before-Compare",
+        &["move", &number, "--to", "pg2", "--verify", "full", "--yes"],
+    );
+    // Nothing but what another column than t has.
+    estate.psql(
+        "pg2",
+        &format!("SET session_replication_role = replica; UPDATE {schema}.lines SET line = 'other' WHERE id = 7"),
+    );
+    let run = held.let_go();
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    let words = format!("the new copy of table {schema}.lines differs: 100 rows on pg1");
+    assert!(run.stderr.contains(&words), "{}", run.stderr);
+    estate.run(&["abort", &estate.last_move(shard), "--yes"]).ok();
+    estate.run(&["move", &number, "--to", "pg2", "--verify", "full", "--yes"]).ok();
+    assert_eq!(texts(estate, "pg2", &schema, "app"), before);
+    assert_eq!(estate.psql("pg2", &format!("SELECT count(*) FROM {schema}.windows")), "100");
+    estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
+    estate.assert_no_trace(shard);
+}
+
+/// An ellipsis in our queries had no place in it, and what pg_dump printed was read as UTF-8.
+#[test]
+fn a_database_in_another_encoding_is_moved() {
+    let estate = Estate::start(2, 4);
+    for node in ["pg1", "pg2"] {
+        estate.node(node).psql(
+            "postgres",
+            "CREATE DATABASE latin ENCODING LATIN1 TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'",
+        );
+    }
+    estate.declare(4, |_, url| url.replace("/app", "/latin"));
+    estate.run(&["apply", "--yes"]).ok();
+    let schema = schema(0);
+    let (from, to) = (estate.node("pg1"), estate.node("pg2"));
+    from.psql(
+        "latin",
+        &format!(
+            "SET client_encoding = 'UTF8';
+             CREATE TABLE {schema}.\"größe\" (id bigint PRIMARY KEY DEFAULT next_id(0), \"straße\" text DEFAULT 'Ä');
+             CREATE FUNCTION {schema}.f() RETURNS text LANGUAGE sql RETURN 'é';
+             CREATE VIEW {schema}.v AS SELECT * FROM {schema}.\"größe\" WHERE \"straße\" = 'Ä';
+             COMMENT ON VIEW {schema}.v IS 'ñ';
+             INSERT INTO {schema}.\"größe\" SELECT FROM generate_series(1, 100)"
+        ),
+    );
+    let before = texts(&estate, "pg1", &schema, "latin");
+    estate.run(&["move", "0", "--to", "pg2", "--verify", "full", "--yes"]).ok();
+    assert_eq!(texts(&estate, "pg2", &schema, "latin"), before);
+    let count = format!(
+        "SET client_encoding = 'UTF8'; SELECT count(*), min(\"straße\"), obj_description('{schema}.v'::regclass) FROM {schema}.v"
+    );
+    assert_eq!(to.psql("latin", &count), "100|Ä|ñ");
+    estate.run(&["rollback", "1", "--yes"]).ok();
+    assert_eq!(from.psql("latin", &count), "100|Ä|ñ");
+}
