@@ -340,6 +340,32 @@ CREATE TRIGGER generator_restored AFTER INSERT ON shardid.shard
 CREATE TRIGGER generator_restored AFTER INSERT ON shardid.id_sequence
     FOR EACH ROW EXECUTE FUNCTION shardid.generator_restored();
 
+-- Anybody may call it: what is gone is so whoever says it.
+CREATE FUNCTION shardid.remember_dropped(gone regclass[]) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    -- Nobody waits here for who drops another: what it cannot write to keeps the bare number.
+    WITH remembered AS (
+        SELECT d.ctid, d.shard, d.layout FROM shardid.dropped_id_sequence d
+        WHERE (d.shard, d.layout) IN (SELECT s.shard, s.layout FROM shardid.id_sequence s
+            JOIN shardid.layout l ON l.name = s.layout AND s.shard < l.shards
+            WHERE s.sequence = ANY (gone) AND s.sequence::regclass::text ~ '^[0-9]+$')
+        FOR UPDATE SKIP LOCKED
+    ), kept AS (
+        UPDATE shardid.dropped_id_sequence d
+        SET floor = greatest(d.floor, shardid.last_id_at_most(NULL::regclass, d.shard::bigint, d.layout))
+        FROM remembered r WHERE d.ctid = r.ctid RETURNING d.shard, d.layout
+    ), listed AS (
+        SELECT s.ctid FROM shardid.id_sequence s WHERE s.sequence = ANY (gone) AND s.sequence::regclass::text ~ '^[0-9]+$'
+            AND EXISTS (SELECT FROM remembered r WHERE (r.shard, r.layout) = (s.shard, s.layout))
+        FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM shardid.id_sequence s USING listed WHERE s.ctid = listed.ctid;
+END
+$$;
+COMMENT ON FUNCTION shardid.remember_dropped(regclass[]) IS
+    'has id sequences that were dropped go from the list, and how far they can have gone be remembered';
+
 -- Whoever drops a schema, or a table that owns the sequence, has the right to. Where event
 -- triggers are off, the row keeps a bare number: whatever uses one looks what it is of.
 CREATE FUNCTION shardid.sequence_dropped() RETURNS event_trigger
@@ -358,22 +384,7 @@ BEGIN
         -- what is his own.
         WITH listed AS (SELECT s.ctid FROM shardid.shard s WHERE s.sequence = ANY (gone) FOR UPDATE SKIP LOCKED)
             UPDATE shardid.shard s SET sequence = NULL FROM listed WHERE s.ctid = listed.ctid;
-        -- Nobody waits here for who drops another: what it cannot write to keeps the bare number.
-        WITH remembered AS (
-            SELECT d.ctid, d.shard, d.layout FROM shardid.dropped_id_sequence d
-            WHERE (d.shard, d.layout) IN (SELECT s.shard, s.layout FROM shardid.id_sequence s
-                JOIN shardid.layout l ON l.name = s.layout AND s.shard < l.shards WHERE s.sequence = ANY (gone))
-            FOR UPDATE SKIP LOCKED
-        ), kept AS (
-            UPDATE shardid.dropped_id_sequence d
-            SET floor = greatest(d.floor, shardid.last_id_at_most(NULL::regclass, d.shard::bigint, d.layout))
-            FROM remembered r WHERE d.ctid = r.ctid RETURNING d.shard, d.layout
-        ), listed AS (
-            SELECT s.ctid FROM shardid.id_sequence s WHERE s.sequence = ANY (gone)
-                AND EXISTS (SELECT FROM remembered r WHERE (r.shard, r.layout) = (s.shard, s.layout))
-            FOR UPDATE SKIP LOCKED
-        )
-        DELETE FROM shardid.id_sequence s USING listed WHERE s.ctid = listed.ctid;
+        PERFORM shardid.remember_dropped(gone);
         WITH listed AS (SELECT t.ctid FROM shardid.ticket t WHERE t.sequence = ANY (gone) FOR UPDATE SKIP LOCKED)
             UPDATE shardid.ticket t SET sequence = NULL FROM listed WHERE t.ctid = listed.ctid;
         WITH listed AS (SELECT t.ctid FROM shardid.segment t WHERE t.sequence = ANY (gone) FOR UPDATE SKIP LOCKED)
@@ -967,7 +978,9 @@ BEGIN
     PERFORM shardid.lock_number('shardid.shard'::regclass, -1 - (hashtext(path) & 2147483647), true);
     SELECT * INTO known FROM shardid.shard s WHERE s.shard = create_shard.shard FOR UPDATE;
     -- Its sequence went with its schema, or was left out of a dump: where it stood is not known.
-    lost := known.state = 'open' AND NOT shardid.is_generator(known.sequence::regclass, known.shard, known.layout);
+    -- Its number has no name as of now, also where this transaction sees it as it was before.
+    lost := known.state = 'open' AND (known.sequence::regclass::text ~ '^[0-9]+$'
+        OR NOT shardid.is_generator(known.sequence::regclass, known.shard, known.layout));
     IF known.shard IS NOT NULL AND known.state <> 'dropped' AND NOT lost THEN
         -- The same is there; above is kept to, or it is not the same.
         IF if_not_exists AND known.state = 'open' AND known.layout = create_shard.layout
@@ -1115,7 +1128,10 @@ BEGIN
     -- The trigger on this row waits until nobody takes ids from the sequence any more.
     UPDATE shardid.shard s SET state = 'dropped' WHERE s.shard = drop_shard.shard;
     FOR i IN 1 .. cardinality(made) LOOP
-        EXECUTE format('DROP FUNCTION %s', made[i]);
+        -- It may have gone with the sequence while that was waited for.
+        IF made[i]::text !~ '^[0-9]+$' THEN
+            EXECUTE format('DROP FUNCTION %s', made[i]);
+        END IF;
     END LOOP;
     IF shardid.is_generator(known.sequence::regclass, shard, known.layout) THEN
         last := shardid.last_id_at_most(known.sequence::regclass, shard::bigint, known.layout);
@@ -1192,6 +1208,14 @@ BEGIN
     -- now, also where this transaction sees the sequence as it was before.
     replaces := EXISTS (SELECT FROM shardid.id_sequence s WHERE s.shard = create_id_sequence.shard
         AND (s.sequence::regclass::text ~ '^[0-9]+$' OR NOT shardid.is_generator(s.sequence::regclass, s.shard, s.layout)));
+    -- Its number may become that of anything. Who has written there since is right, too.
+    BEGIN
+        PERFORM shardid.remember_dropped(ARRAY(SELECT s.sequence::regclass FROM shardid.id_sequence s
+            WHERE s.shard = create_id_sequence.shard AND s.sequence::regclass::text ~ '^[0-9]+$'));
+        floor := shardid.remembered_floor(shard::bigint, layout);
+    EXCEPTION WHEN serialization_failure THEN
+        -- Then it stays for the next one.
+    END;
     generator := shardid.create_generator(parts[1]::name, parts[2]::name, shard, layout, floor, replaces);
     INSERT INTO shardid.id_sequence VALUES (generator, shard, layout);
     -- Here, so that whoever drops it has a row to write to.
@@ -1547,16 +1571,28 @@ END
 $$;
 COMMENT ON FUNCTION shardid.known_ticket(text) IS 'the row of a ticket, locked until the transaction ends';
 
-CREATE FUNCTION shardid.hold_ticket(known shardid.ticket) RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION shardid.check_ticket_there(known shardid.ticket, code text) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    last bigint := CASE WHEN known.last_gapless IS NOT NULL THEN greatest(known.last_gapless, known.floor) END;
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqmin = -1000) THEN
         RAISE EXCEPTION 'the sequence of ticket "%" was dropped', known.name
-            USING ERRCODE = '55000', DETAIL = CASE WHEN known.last_gapless IS NULL THEN 'How far its numbers went is not known any more.'
-                    ELSE format('Its last number was %s.', greatest(known.last_gapless, known.floor)) END,
-                HINT = format('SELECT drop_ticket(%L); then, with a number above all of them: SELECT shardid.create_ticket_above(%L, %s, %s, ...);',
-                    known.name, known.name, known.server, known.servers);
+            USING ERRCODE = code, DETAIL = CASE WHEN last IS NULL THEN 'How far its numbers went is not known any more.'
+                    ELSE format('Its last number was %s.', last) END,
+                HINT = format('SELECT drop_ticket(%L); then%s: SELECT shardid.create_ticket_above(%L, %s, %s, %s);', known.name,
+                    CASE WHEN last IS NULL THEN ', with a number above all of them' ELSE '' END,
+                    known.name, known.server, known.servers, coalesce(last::text, '...'));
     END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.check_ticket_there(shardid.ticket, text) IS
+    'says how a ticket is made again whose sequence was dropped';
+
+CREATE FUNCTION shardid.hold_ticket(known shardid.ticket) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM shardid.check_ticket_there(known, '55000'::text);
     -- This waits for the transactions that have taken numbers and keeps others out, as every
     -- ALTER SEQUENCE does. It also has the commit flushed whatever synchronous_commit says,
     -- since it removes the file before: who is told that a ticket was changed must be right
@@ -1611,13 +1647,13 @@ BEGIN
     -- One at a time: two sessions that make one ticket, or the first two tickets.
     PERFORM shardid.lock_number('shardid.ticket'::regclass, 0, true);
     SELECT * INTO made FROM shardid.ticket t WHERE t.name = make_ticket.name;
-    IF FOUND AND if_not_exists AND (made.server, made.servers) = (server, servers) AND made.sequence IS NOT NULL THEN
-        RETURN made.sequence;
-    END IF;
     IF FOUND THEN
+        PERFORM shardid.check_ticket_there(made, '42710'::text);
+        IF if_not_exists AND (made.server, made.servers) = (server, servers) THEN
+            RETURN made.sequence;
+        END IF;
         RAISE EXCEPTION 'ticket "%" exists already', name
-            USING ERRCODE = '42710', DETAIL = CASE WHEN made.sequence IS NULL THEN 'Its sequence was dropped.'
-                    ELSE format('Here it is server %s of %s.', made.server, made.servers) END,
+            USING ERRCODE = '42710', DETAIL = format('Here it is server %s of %s.', made.server, made.servers),
                 HINT = 'SELECT * FROM shardid.tickets;';
     END IF;
     IF to_regnamespace('shardid_tickets') IS NULL THEN
@@ -2019,6 +2055,15 @@ BEGIN
     END IF;
     IF EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = numbers AND s.seqcycle) THEN
         PERFORM shardid.alter_sequence(numbers, 'NO CYCLE'::text);
+    END IF;
+    -- Its sequence from before, or from a dump without data, goes on; not below where this is to begin.
+    IF start > (SELECT CASE WHEN s.is_called THEN s.last_value ELSE s.last_value - 1 END FROM shardid.read_sequence(numbers::oid) s) THEN
+        IF start > (SELECT s.seqmax FROM pg_sequence s WHERE s.seqrelid = numbers) THEN
+            RAISE EXCEPTION 'sequence % exists already and ends before the start of tag "%"', numbers, tag
+                USING ERRCODE = '55000', DETAIL = format('It ends at %s.', (SELECT s.seqmax FROM pg_sequence s WHERE s.seqrelid = numbers)),
+                    HINT = format('ALTER SEQUENCE %s AS bigint MAXVALUE 9223372036854775807;', numbers);
+        END IF;
+        PERFORM setval(numbers, start, false);
     END IF;
     INSERT INTO shardid.segment VALUES (tag, numbers, step, start, delta, remainder);
     RETURN numbers;

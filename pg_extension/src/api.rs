@@ -317,10 +317,17 @@ fn last_number(sequence: pg_sys::Oid) -> Option<i64> {
 /// Keeps everybody else out of a sequence of the caller's until the transaction ends.
 #[pg_extern]
 fn hold_sequence(sequence: pg_sys::Oid) {
+    let check = || {
+        if !backend::is_there(sequence) {
+            report::replaced_meanwhile().throw();
+        }
+    };
+    check();
     if !backend::owns(sequence) {
         report::not_owned(&backend::relation_name(sequence)).throw();
     }
     backend::lock_alone(sequence);
+    check();
 }
 
 /// Whether a stored expression calls one of some functions with that as the first argument; see

@@ -82,7 +82,8 @@ impl Horizon {
 
     /// Has the horizon be as far ahead of the clock as ids may be.
     pub(crate) fn raise_by_drift(&self) -> Result<(), Report> {
-        let ahead_us = backend::now_us().saturating_add(settings::max_drift_us());
+        let drift_us = settings::max_drift_us().max(settings::max_drift_of_any_us());
+        let ahead_us = backend::now_us().saturating_add(drift_us);
         self.raise(ahead_us, true).map(|_| ())
     }
 
@@ -123,14 +124,12 @@ impl Horizon {
             self.taken_over.set(sequence);
             return Ok(());
         }
-        let max_drift_us = settings::max_drift_us();
-        let drift_us = match self.largest_drift.at_most_at(timeline.begins)? {
-            Some(drift_ms @ 0..) => {
-                drift_ms.saturating_mul(1_000).max(usual_ms().saturating_mul(1_000))
-            }
-            // Nobody had taken an id by then; of who has since, only the settings tell.
-            _ => max_drift_us,
+        let noted_us = match self.largest_drift.at_most_at(timeline.begins)? {
+            Some(drift_ms @ 0..) => drift_ms.max(usual_ms()).saturating_mul(1_000),
+            _ => settings::max_drift_us(),
         };
+        // Of who took a first id after what was kept, only the settings tell.
+        let drift_us = noted_us.max(settings::max_drift_of_any_us());
         let until_us = backend::now_us().saturating_add(drift_us);
         highest::take_over(sequence, until_us, timeline).map_err(|e| wrong(sequence, e))?;
         self.taken_over.set(sequence);

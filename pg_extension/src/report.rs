@@ -149,7 +149,7 @@ pub(crate) fn not_its_generator(
             "A generator of it has INCREMENT {increment} and MINVALUE {min}; the row may have been restored where its number is that of another sequence."
         ))
         .hint(format!(
-            "{again} or, if it was altered: ALTER SEQUENCE {sequence} INCREMENT {increment} MINVALUE {min};"
+            "{again} or, if it is this one and was altered: ALTER SEQUENCE {sequence} INCREMENT {increment} MINVALUE {min};"
         ))
 }
 
@@ -161,6 +161,12 @@ pub(crate) fn no_privilege(sequence: &str) -> Report {
 pub(crate) fn may_not_write(table: &str) -> Report {
     Report::new(b"42501", format!("permission denied for table {table}"))
         .hint(format!("GRANT INSERT, UPDATE ON {table} TO ...;"))
+}
+
+/// What was found by its number is gone since.
+pub(crate) fn replaced_meanwhile() -> Report {
+    Report::new(b"40001", "a sequence was dropped while it was waited for".into())
+        .hint("Try again.")
 }
 
 pub(crate) fn not_owned(sequence: &str) -> Report {
@@ -307,12 +313,26 @@ pub(crate) fn no_ticket(name: &str) -> Report {
         .hint(format!("SELECT create_ticket('{literal}');"))
 }
 
-pub(crate) fn ticket_without_sequence(name: &str) -> Report {
+/// `last` is what the row knows, of a gapless one.
+pub(crate) fn ticket_without_sequence(
+    name: &str,
+    server: i32,
+    servers: i32,
+    last: Option<i64>,
+) -> Report {
     let literal = name.replace('\'', "''");
+    let (known, above, number) = match last {
+        Some(last) => (format!("Its last number was {last}."), "", last.to_string()),
+        None => (
+            "How far its numbers went is not known any more.".into(),
+            ", with a number above all of them",
+            "...".into(),
+        ),
+    };
     Report::new(b"55000", format!("the sequence of ticket \"{name}\" was dropped"))
-        .detail("How far its numbers went is not known any more.")
+        .detail(known)
         .hint(format!(
-            "SELECT server, servers FROM shardid.tickets WHERE name = '{literal}'; SELECT drop_ticket('{literal}'); then, with these and a number above all: SELECT shardid.create_ticket_above('{literal}', server, servers, ...);"
+            "SELECT drop_ticket('{literal}'); then{above}: SELECT shardid.create_ticket_above('{literal}', {server}, {servers}, {number});"
         ))
 }
 

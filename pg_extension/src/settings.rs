@@ -28,6 +28,12 @@ pub(crate) fn max_drift_of_all_us() -> i64 {
     page::backend::setting_of_all(c"shardid.max_drift").saturating_mul(1_000)
 }
 
+/// The largest that the settings of any role and database of this server say.
+pub(crate) fn max_drift_of_any_us() -> i64 {
+    let ms = page::backend::largest_setting_of_any("shardid.max_drift");
+    ms.saturating_mul(1_000).max(max_drift_of_all_us())
+}
+
 /// How long a call waits for the clock to catch up, in milliseconds.
 pub(crate) fn max_wait_ms() -> i64 {
     i64::from(MAX_WAIT_MS.get())

@@ -146,7 +146,10 @@ fn find(name: &str) -> Result<&'static Ticket, Report> {
 fn read(name: &str) -> Result<Facts, Report> {
     let row = catalog::ticket(name).ok_or_else(|| report::no_ticket(name))?;
     let shape = catalog::sequence_shape(row.sequence);
-    let shape = shape.ok_or_else(|| report::ticket_without_sequence(name))?;
+    let shape = shape.ok_or_else(|| {
+        let last = row.last_gapless.map(|last| last.max(row.floor));
+        report::ticket_without_sequence(name, row.server, row.servers, last)
+    })?;
     // Its number may have come from a dump, and be that of anything here.
     if shape.min != LOWEST {
         return Err(report::not_its_sequence(&backend::relation_name(row.sequence), name));

@@ -94,7 +94,11 @@ fn what_is_dropped_with_its_schema_leaves_no_number_behind() {
             ("55000", "SELECT next_ticket_gapless('photos')", "drop_ticket('photos')"),
             ("55000", "SELECT shardid.raise_ticket('photos', 5)", "drop_ticket('photos')"),
             ("55000", "SELECT next_segment('orders')", "drop_segment('orders')"),
-            ("42710", "SELECT create_ticket('photos', if_not_exists => true)", "shardid.tickets"),
+            (
+                "42710",
+                "SELECT create_ticket('photos', if_not_exists => true)",
+                "drop_ticket('photos')",
+            ),
             (
                 "42710",
                 "SELECT create_segment('orders', 10, if_not_exists => true)",

@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use shardid_tests::{Database, expect_error};
+use shardid_tests::{Database, expect_error, wait_until};
 
 use crate::ask::{column, one, run, with_shard_5};
 
@@ -202,6 +202,49 @@ fn nobody_waits_for_a_row_to_drop_what_is_his_own() {
     assert!(lost.message.contains("was dropped"), "{lost:?}");
 }
 
+/// It was a syntax error at a number, or the word that one must own it.
+#[test]
+fn what_is_dropped_while_it_is_waited_for_is_to_be_tried_again() {
+    let database = with_shard_5();
+    for (call, sequence, sqlstate) in [
+        ("SELECT drop_ticket('t')", "shardid_tickets.t", "40001"),
+        ("SELECT shardid.raise_ticket('t', 100)", "shardid_tickets.t", "40001"),
+        ("SELECT next_ticket_gapless('t')", "shardid_tickets.t", "40001"),
+        ("SELECT drop_segment('s')", "shardid_segments.s", "40001"),
+        // All that there was to drop is gone.
+        ("SELECT drop_shard(6)", "shard_0006.shard_id_seq", ""),
+    ] {
+        database.psql("SELECT create_ticket('t', if_not_exists => true), create_segment('s', 10, if_not_exists => true), create_shard(6, if_not_exists => true)");
+        // One who has used it, one who drops it, and behind both the call.
+        let mut uses = database.connect();
+        run(&mut uses, &format!("BEGIN; SELECT nextval('{sequence}')"));
+        let waits = |process: i32| {
+            let sql = format!("SELECT cardinality(pg_blocking_pids({process})) > 0");
+            wait_until(Duration::from_secs(20), "it waits", || database.psql(&sql) == "t");
+        };
+        let refused = thread::scope(|scope| {
+            let mut session = |sql: String| {
+                let mut client = database.connect();
+                let process: i32 = one(&mut client, "SELECT pg_backend_pid()");
+                let running = scope.spawn(move || client.batch_execute(&sql));
+                waits(process);
+                running
+            };
+            let drops = session(format!("DROP SEQUENCE {sequence} CASCADE"));
+            let calls = session(call.to_owned());
+            run(&mut uses, "ROLLBACK");
+            drops.join().expect("it does not panic").expect("it is dropped");
+            let refused = calls.join().expect("it does not panic").err();
+            refused.and_then(|error| error.code().map(|code| code.code().to_owned()))
+        });
+        assert_eq!(refused.unwrap_or_default(), sqlstate, "{call}");
+        database.psql("SELECT drop_ticket('t'), drop_segment('s')");
+        if sequence.starts_with("shard_") {
+            database.psql("SELECT create_shard(6)");
+        }
+    }
+}
+
 /// Whoever may write to the tables may lock them, and kept every `DROP` of the database waiting.
 #[test]
 fn nobody_waits_for_a_table_of_the_extension_to_drop_what_is_his_own() {
@@ -223,8 +266,17 @@ fn nobody_waits_for_a_table_of_the_extension_to_drop_what_is_his_own() {
     run(&mut other, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class");
     database.psql("DROP SEQUENCE a");
     run(&mut other, "DROP SEQUENCE b; COMMIT");
-    // What could not be written down is found by its bare number.
+    // What could not be written down is found by its bare number, and is none for long.
     database.psql(made);
+    let bare = "SELECT count(*) FROM shardid.id_sequence WHERE sequence::text ~ '^[0-9]+$'";
+    assert_eq!(database.psql(bare), "0");
+    // A transaction that sees a shard as it was before makes it again by the hint.
+    run(&mut other, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class");
+    database.psql(
+        "ALTER EVENT TRIGGER shardid_sequence_dropped DISABLE; DROP SCHEMA shard_0005 CASCADE",
+    );
+    let refusal = expect_error(&mut database.connect(), "SELECT next_id(5)", "42704");
+    run(&mut other, &format!("{} COMMIT; SELECT next_id(5)", refusal.hint));
 }
 
 /// `42P07`, is not an id sequence of shard 52, with the hint to rename it: it was.

@@ -50,6 +50,7 @@ const ARGUMENTS: &[(&str, &str)] = &[
     ("bigint", "10"),
     ("boolean", "true"),
     ("oid[]", "'{}'"),
+    ("regclass[]", "'{}'"),
     ("text[]", "'{}'"),
     ("integer[]", "'{}'"),
     ("bytea", "E'~x00112233445566778899'"),
@@ -198,7 +199,9 @@ fn odd_values(kind: &str) -> &'static [&'static str] {
         "timestamp with time zone" => {
             &["NULL", "'infinity'", "'-infinity'", "'4713-01-02 BC'", "'294276-12-30'"]
         }
-        "oid[]" | "integer[]" => &["NULL", "'{}'", "'{NULL}'", "'{{1,2},{3,4}}'", "'[7:8]={-1,0}'"],
+        "oid[]" | "integer[]" | "regclass[]" => {
+            &["NULL", "'{}'", "'{NULL}'", "'{{1,2},{3,4}}'", "'[7:8]={-1,0}'"]
+        }
         "text[]" => &["NULL", "'{}'", "'{NULL}'", "'{{a,b},{c,d}}'", "'{\"\"}'"],
         "bytea" => &["NULL", "''", "repeat('x', 100000)::bytea"],
         "pg_node_tree" => {

@@ -156,6 +156,36 @@ fn a_promoted_standby_goes_as_far_ahead_as_its_settings_allow() {
     goes_on(accounts, &standby, &database);
 }
 
+/// A role was allowed to go further than all others, and its first id was lost.
+#[test]
+fn a_promoted_standby_goes_as_far_ahead_as_the_settings_of_any_role_allow() {
+    let plain = || Server::builder().fsync(false).conf("wal_writer_delay = '10s'");
+    let primary = plain().start();
+    let database = estate(&primary);
+    let mut accounts = accounts();
+    let mut client = database.connect();
+    for (generator, account) in &mut accounts {
+        account.take("before the standby was cut off", &mut client, &generator.take(1));
+    }
+    run(
+        &mut client,
+        &format!(
+            "CREATE ROLE bulk SUPERUSER LOGIN; ALTER ROLE bulk SET shardid.max_drift = '{DRIFT}s'; ALTER ROLE bulk SET shardid.lease = '10s'"
+        ),
+    );
+    let standby = plain().name("standby").start_standby_of(&primary);
+    primary.wait_for(&standby);
+    standby.stop();
+    let mut bulk = database.connect_as("bulk");
+    for (generator, account) in &mut accounts {
+        account.take("after it was cut off", &mut bulk, &generator.take(ids_of(AHEAD)));
+    }
+    primary.kill9();
+    standby.start();
+    standby.promote();
+    goes_on(accounts, &standby, &database);
+}
+
 /// The copy's pages were written on the new timeline, and were taken for pages of it.
 #[test]
 fn a_copy_that_takes_the_place_of_a_promoted_database_repeats_nothing() {

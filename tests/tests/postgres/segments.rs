@@ -251,3 +251,33 @@ fn a_tag_that_lost_its_sequence_is_made_again_with_its_own_numbers_by_the_hint()
     run(&mut client, &refusal.hint);
     assert_eq!(next(&mut client, "'orders', 2"), [11, 12]);
 }
+
+/// A sequence that was there was taken up where it stood, whatever the start: numbers came twice.
+#[test]
+fn a_tag_begins_at_its_start_also_where_its_sequence_is_there() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(&mut client, "SELECT create_segment('orders', 10); SELECT next_segment('orders')");
+    let again = "DROP EXTENSION shardid; CREATE EXTENSION shardid";
+    for (start, first) in [(1, 11), (21, 21), (5, 31), (41, 41), (42, 51)] {
+        run(&mut client, again);
+        run(&mut client, &format!("SELECT create_segment('orders', 10, start => {start})"));
+        assert_eq!(next(&mut client, "'orders'")[0], first);
+    }
+    // As somebody has repaired it, and by the hint that follows.
+    run(
+        &mut client,
+        "DROP SEQUENCE shardid_segments.orders; CREATE SEQUENCE shardid_segments.orders",
+    );
+    run(
+        &mut client,
+        "SELECT drop_segment('orders'); SELECT create_segment('orders', 10, start => 2001)",
+    );
+    assert_eq!(next(&mut client, "'orders'")[0], 2001);
+    run(&mut client, &format!("{again}; ALTER SEQUENCE shardid_segments.orders MAXVALUE 5000"));
+    let refusal =
+        expect_error(&mut client, "SELECT create_segment('orders', 10, start => 6001)", "55000");
+    run(&mut client, &refusal.hint);
+    run(&mut client, "SELECT create_segment('orders', 10, start => 6001)");
+    assert_eq!(next(&mut client, "'orders'")[0], 6001);
+}

@@ -243,6 +243,13 @@ fn what_users_have_built_on_a_version_stays_or_is_named_before_the_update() {
         let refusal = expect_error(&mut client, "ALTER EXTENSION shardid UPDATE", "2BP01");
         assert!(refusal.detail.contains("direct"), "{refusal:?}");
         run(&mut client, "DROP MATERIALIZED VIEW direct");
+        run(
+            &mut client,
+            "CREATE PUBLICATION rows FOR TABLE shardid.ticket WHERE (sequence IS NOT NULL), shardid.shard (shard, sequence)",
+        );
+        let refusal = expect_error(&mut client, "ALTER EXTENSION shardid UPDATE", "2BP01");
+        assert!(refusal.detail.matches("in publication rows").count() == 2, "{refusal:?}");
+        run(&mut client, "DROP PUBLICATION rows");
         let reader = database.role("reader");
         run(
             &mut client,

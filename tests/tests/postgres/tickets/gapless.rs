@@ -182,3 +182,41 @@ fn a_sequence_that_a_gapless_ticket_left_is_not_taken_up() {
     run(&mut client, &above[above.find("SELECT").unwrap()..].replace("highest", "1"));
     assert_eq!(ids(&mut client, TAKE), [2]);
 }
+
+/// The error said that nobody knows, and had the row dropped that did.
+#[test]
+fn a_gapless_ticket_that_lost_its_sequence_says_where_it_stood() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    for locked in [false, true] {
+        run(&mut client, "SELECT create_ticket('in''voices', 2, 3)");
+        let take = "SELECT next_ticket_gapless('in''voices')";
+        assert_eq!([ids(&mut client, take)[0], ids(&mut client, take)[0]], [2, 5]);
+        let mut other = database.connect();
+        if locked {
+            // Then the row keeps a number that is nothing's.
+            run(&mut other, "BEGIN; SELECT FROM shardid.ticket FOR UPDATE");
+        }
+        run(&mut client, "DROP SEQUENCE shardid_tickets.\"in'voices\"");
+        run(&mut other, "ROLLBACK");
+        for sql in [
+            "SELECT create_ticket('in''voices', 2, 3, if_not_exists => true)",
+            "SELECT create_ticket('in''voices')",
+        ] {
+            let refusal = expect_error(&mut client, sql, "42710");
+            assert!(refusal.message.contains("was dropped"), "{refusal:?}");
+        }
+        for sql in [
+            take,
+            "SELECT next_ticket('in''voices')",
+            "SELECT shardid.raise_ticket('in''voices', 7)",
+        ] {
+            let refusal = expect_error(&mut client, sql, "55000");
+            assert_eq!(refusal.detail, "Its last number was 5.");
+        }
+        let hint = expect_error(&mut client, take, "55000").hint.replace("; then: ", "; ");
+        run(&mut client, &hint);
+        assert_eq!(ids(&mut client, take), [8]);
+        run(&mut client, "SELECT drop_ticket('in''voices')");
+    }
+}
