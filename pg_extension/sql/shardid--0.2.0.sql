@@ -340,9 +340,8 @@ CREATE TRIGGER generator_restored AFTER INSERT ON shardid.shard
 CREATE TRIGGER generator_restored AFTER INSERT ON shardid.id_sequence
     FOR EACH ROW EXECUTE FUNCTION shardid.generator_restored();
 
--- Anybody may call it: what is gone is so whoever says it.
 CREATE FUNCTION shardid.remember_dropped(gone regclass[]) RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     -- Nobody waits here for who drops another: what it cannot write to keeps the bare number.
     WITH remembered AS (
@@ -1208,12 +1207,13 @@ BEGIN
     -- now, also where this transaction sees the sequence as it was before.
     replaces := EXISTS (SELECT FROM shardid.id_sequence s WHERE s.shard = create_id_sequence.shard
         AND (s.sequence::regclass::text ~ '^[0-9]+$' OR NOT shardid.is_generator(s.sequence::regclass, s.shard, s.layout)));
-    -- Its number may become that of anything. Who has written there since is right, too.
+    -- Its number may become that of anything. Who has written there since is right, too, and a role that
+    -- only makes them may not take rows away.
     BEGIN
         PERFORM shardid.remember_dropped(ARRAY(SELECT s.sequence::regclass FROM shardid.id_sequence s
             WHERE s.shard = create_id_sequence.shard AND s.sequence::regclass::text ~ '^[0-9]+$'));
         floor := shardid.remembered_floor(shard::bigint, layout);
-    EXCEPTION WHEN serialization_failure THEN
+    EXCEPTION WHEN serialization_failure OR insufficient_privilege THEN
         -- Then it stays for the next one.
     END;
     generator := shardid.create_generator(parts[1]::name, parts[2]::name, shard, layout, floor, replaces);
@@ -1580,9 +1580,11 @@ BEGIN
         RAISE EXCEPTION 'the sequence of ticket "%" was dropped', known.name
             USING ERRCODE = code, DETAIL = CASE WHEN last IS NULL THEN 'How far its numbers went is not known any more.'
                     ELSE format('Its last number was %s.', last) END,
-                HINT = format('SELECT drop_ticket(%L); then%s: SELECT shardid.create_ticket_above(%L, %s, %s, %s);', known.name,
+                HINT = format('SELECT drop_ticket(%L); then%s: SELECT shardid.create_ticket_above(%L, %s, %s, %s)%s;', known.name,
                     CASE WHEN last IS NULL THEN ', with a number above all of them' ELSE '' END,
-                    known.name, known.server, known.servers, coalesce(last::text, '...'));
+                    known.name, known.server, known.servers, coalesce(last::text, '...'),
+                    -- What is above belongs to other servers now.
+                    CASE WHEN known.ceiling IS NULL THEN '' ELSE format(', shardid.limit_ticket(%L, %s)', known.name, known.ceiling) END);
     END IF;
 END
 $$;
@@ -1823,6 +1825,7 @@ BEGIN
     PERFORM shardid.lock_number('shardid.ticket'::regclass, 0, true);
     SELECT * INTO known FROM shardid.ticket t WHERE t.name = create_ticket_above.name;
     IF (known.server, known.servers, known.floor) = (server, servers, floor) THEN
+        PERFORM shardid.check_ticket_there(known, '42710'::text);
         RETURN known.sequence;
     END IF;
     RETURN shardid.make_ticket(name, server, servers, floor, false);
@@ -2057,7 +2060,7 @@ BEGIN
         PERFORM shardid.alter_sequence(numbers, 'NO CYCLE'::text);
     END IF;
     -- Its sequence from before, or from a dump without data, goes on; not below where this is to begin.
-    IF start > (SELECT CASE WHEN s.is_called THEN s.last_value ELSE s.last_value - 1 END FROM shardid.read_sequence(numbers::oid) s) THEN
+    IF (SELECT s.last_value < CASE WHEN s.is_called THEN start - 1 ELSE start END FROM shardid.read_sequence(numbers::oid) s) THEN
         IF start > (SELECT s.seqmax FROM pg_sequence s WHERE s.seqrelid = numbers) THEN
             RAISE EXCEPTION 'sequence % exists already and ends before the start of tag "%"', numbers, tag
                 USING ERRCODE = '55000', DETAIL = format('It ends at %s.', (SELECT s.seqmax FROM pg_sequence s WHERE s.seqrelid = numbers)),

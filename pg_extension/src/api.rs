@@ -233,8 +233,9 @@ fn last_id_by_horizon(rule: &Layout, shard: Shard) -> i64 {
 fn remembered_floor(shard: Option<i64>, layout: Option<&[u8]>) -> Option<i64> {
     let (number, layout) = shard.zip(layout)?;
     let layout = &*from_server(layout);
-    let (floor, lost) = catalog::dropped_id_sequence(i32::try_from(number).ok()?, layout)?;
-    if !lost {
+    let known = i32::try_from(number).ok()?;
+    let (floor, lost) = catalog::dropped_id_sequence(known, layout).unwrap_or((None, false));
+    if !lost && !catalog::has_bare_id_sequence(known, layout) {
         return floor;
     }
     let rule = self::layout(layout);

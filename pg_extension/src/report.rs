@@ -313,11 +313,11 @@ pub(crate) fn no_ticket(name: &str) -> Report {
         .hint(format!("SELECT create_ticket('{literal}');"))
 }
 
-/// `last` is what the row knows, of a gapless one.
+/// `last` is what the row knows, of a gapless one. Numbers from the ceiling on are other servers'.
 pub(crate) fn ticket_without_sequence(
     name: &str,
-    server: i32,
-    servers: i32,
+    (server, servers): (i32, i32),
+    ceiling: Option<i64>,
     last: Option<i64>,
 ) -> Report {
     let literal = name.replace('\'', "''");
@@ -329,10 +329,13 @@ pub(crate) fn ticket_without_sequence(
             "...".into(),
         ),
     };
+    let limit = ceiling.map_or_else(String::new, |ceiling| {
+        format!(", shardid.limit_ticket('{literal}', {ceiling})")
+    });
     Report::new(b"55000", format!("the sequence of ticket \"{name}\" was dropped"))
         .detail(known)
         .hint(format!(
-            "SELECT drop_ticket('{literal}'); then{above}: SELECT shardid.create_ticket_above('{literal}', {server}, {servers}, {number});"
+            "SELECT drop_ticket('{literal}'); then{above}: SELECT shardid.create_ticket_above('{literal}', {server}, {servers}, {number}){limit};"
         ))
 }
 

@@ -58,6 +58,18 @@ pub(crate) fn id_sequence(sequence: pg_sys::Oid) -> Option<(i32, String)> {
     found
 }
 
+/// Whether an id sequence of that shard and layout is listed whose number is no relation's: it was
+/// dropped, and nobody could write that down.
+pub(crate) fn has_bare_id_sequence(shard: i32, layout: &str) -> bool {
+    let mut found = false;
+    scan(c"id_sequence", None, |row| {
+        found |= row.get(2) == Some(shard)
+            && row.text(3).as_deref() == Some(layout)
+            && row.get(1).is_some_and(|sequence| !super::backend::is_there(sequence));
+    });
+    found
+}
+
 /// What is remembered of dropped id sequences of that shard and layout: what their ids are not
 /// above, and whether there is one of which that is not known.
 pub(crate) fn dropped_id_sequence(shard: i32, layout: &str) -> Option<(Option<i64>, bool)> {

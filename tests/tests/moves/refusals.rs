@@ -62,6 +62,8 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
              CREATE DOMAIN wrapped AS json; CREATE TYPE within AS (a int, w wrapped[]);
              CREATE TABLE deep (w within, plain varchar(5)); ALTER TABLE deep REPLICA IDENTITY FULL;
              CREATE TABLE odd_types (a varchar(5), b int[], c numrange, d own) ; ALTER TABLE odd_types REPLICA IDENTITY FULL;
+             CREATE TABLE sorted_text (id int PRIMARY KEY, a text COLLATE \"en-x-icu\");
+             CREATE VIEW shows AS SELECT table_name FROM information_schema.tables;
              CREATE STATISTICS public.of_target (dependencies) ON id, word FROM target;
              CREATE EXTENSION pg_trgm SCHEMA {schema}; CREATE EXTENSION hstore SCHEMA public;
              CREATE TABLE hashed (id int PRIMARY KEY, h hstore, hs hstore[]);
@@ -126,7 +128,15 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
     ] {
         assert!(said.contains(problem), "{problem}\nis not in\n{said}");
     }
-    for fine in ["odd_types", "column plain", "type hstore", "pg_trgm needs", "RI_Constraint"] {
+    for fine in [
+        "odd_types",
+        "column plain",
+        "type hstore",
+        "pg_trgm needs",
+        "RI_Constraint",
+        "en-x-icu",
+        "information_schema",
+    ] {
         assert!(!said.contains(fine), "{fine}\nis in\n{said}");
     }
     for hint in [

@@ -202,21 +202,34 @@ fn an_id_sequence_that_is_not_in_a_dump_repeats_nothing_when_it_is_made_again_th
 /// It saw neither the drop nor what is remembered of it.
 #[test]
 fn a_transaction_from_before_the_drop_makes_an_id_sequence_that_goes_on_above() {
-    let database = Database::fresh();
-    let generator = Generator::Sequence(5);
-    database.psql(&format!("{COARSE}; {}", generator.make()));
-    let mut account = Account::new("from before the drop");
-    let mut early = database.connect();
-    run(
-        &mut early,
-        "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM shardid.id_sequence",
-    );
-    account.take("before", &mut database.connect(), &generator.take(ids_of(8)));
-    database.psql(&format!("DROP SEQUENCE {}", generator.name()));
-    run(&mut early, &generator.make());
-    run(&mut early, "COMMIT; SET shardid.max_drift = '1d'");
-    account.take("made again", &mut early, &generator.take(ids_of(20)));
-    assert_none_twice([&account]);
+    let mut accounts = Vec::new();
+    // Nor that it was made; and where a table is locked, nothing is remembered but its row.
+    for (made_before, locked) in [(true, false), (true, true), (false, false), (false, true)] {
+        let database = Database::fresh();
+        let generator = Generator::Sequence(5);
+        database.psql(&format!("{COARSE}; SELECT create_id_sequence('other', 5, 'coarse')"));
+        let mut account = Account::new(format!("made before {made_before}, locked {locked}"));
+        let (mut early, mut locks) = (database.connect(), database.connect());
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class";
+        if !made_before {
+            run(&mut early, begin);
+        }
+        database.psql(&generator.make());
+        if made_before {
+            run(&mut early, begin);
+        }
+        account.take("before", &mut database.connect(), &generator.take(ids_of(8)));
+        if locked {
+            run(&mut locks, "BEGIN; LOCK TABLE shardid.id_sequence IN SHARE MODE");
+        }
+        database.psql(&format!("DROP SEQUENCE {}", generator.name()));
+        run(&mut locks, "ROLLBACK");
+        run(&mut early, &generator.make());
+        run(&mut early, "COMMIT; SET shardid.max_drift = '1d'");
+        account.take("made again", &mut early, &generator.take(ids_of(20)));
+        accounts.push(account);
+    }
+    assert_none_twice(&accounts);
 }
 
 /// It waited to the end of the tick, whatever its length.

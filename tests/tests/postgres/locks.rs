@@ -223,7 +223,7 @@ fn what_is_dropped_while_it_is_waited_for_is_to_be_tried_again() {
             wait_until(Duration::from_secs(20), "it waits", || database.psql(&sql) == "t");
         };
         let refused = thread::scope(|scope| {
-            let mut session = |sql: String| {
+            let session = |sql: String| {
                 let mut client = database.connect();
                 let process: i32 = one(&mut client, "SELECT pg_backend_pid()");
                 let running = scope.spawn(move || client.batch_execute(&sql));

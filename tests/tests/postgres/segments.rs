@@ -274,6 +274,12 @@ fn a_tag_begins_at_its_start_also_where_its_sequence_is_there() {
         "SELECT drop_segment('orders'); SELECT create_segment('orders', 10, start => 2001)",
     );
     assert_eq!(next(&mut client, "'orders'")[0], 2001);
+    run(
+        &mut client,
+        "SELECT drop_segment('orders'); CREATE SEQUENCE shardid_segments.orders MINVALUE -9223372036854775808 START -9223372036854775808; \
+         SELECT create_segment('orders', 10, start => 3000)",
+    );
+    assert_eq!(next(&mut client, "'orders'")[0], 3000);
     run(&mut client, &format!("{again}; ALTER SEQUENCE shardid_segments.orders MAXVALUE 5000"));
     let refusal =
         expect_error(&mut client, "SELECT create_segment('orders', 10, start => 6001)", "55000");

@@ -13,6 +13,9 @@
      WHERE NOT EXISTS (SELECT FROM whole w WHERE w.classid = d.refclassid AND w.objid = d.refobjid)
        AND (d.refclassid, d.refobjid) NOT IN (SELECT classid, objid FROM here)
        AND d.refclassid <> 'pg_extension'::regclass
+       -- What initdb has made, such as collations, is not all pinned.
+       AND d.refobjid >= 16384
+       AND coalesce((pg_identify_object(d.refclassid, d.refobjid, 0)).schema, '') NOT IN ('pg_catalog', 'information_schema')
        AND (d.refclassid, d.refobjid) NOT IN (SELECT classid, objid FROM common)
        -- The array of a type that is.
        AND NOT EXISTS (SELECT FROM pg_depend p JOIN common m ON m.classid = p.refclassid AND m.objid = p.refobjid

@@ -217,6 +217,18 @@ fn a_gapless_ticket_that_lost_its_sequence_says_where_it_stood() {
         let hint = expect_error(&mut client, take, "55000").hint.replace("; then: ", "; ");
         run(&mut client, &hint);
         assert_eq!(ids(&mut client, take), [8]);
+        // What is above a ceiling is another server's, and stays so.
+        run(
+            &mut client,
+            "SELECT shardid.limit_ticket('in''voices', 11); DROP SCHEMA shardid_tickets CASCADE",
+        );
+        for sql in [take, "SELECT shardid.raise_ticket('in''voices', 7)"] {
+            let hint = expect_error(&mut client, sql, "55000").hint;
+            let hint = hint.replace("; then, with a number above all of them: ", "; ");
+            run(&mut client, &hint.replace("; then: ", "; ").replace("...", "8"));
+            expect_error(&mut client, take, "55000");
+            run(&mut client, "DROP SCHEMA shardid_tickets CASCADE");
+        }
         run(&mut client, "SELECT drop_ticket('in''voices')");
     }
 }
