@@ -31,6 +31,8 @@ async fn confirmed(
     file: &ClusterFile,
     named: &Several,
     look: Look,
+    // Whether the old copies are to be dropped.
+    drops: bool,
     question: &str,
 ) -> Result<Vec<Move>, Failure> {
     let mut journal = Journal::look(file).await?;
@@ -57,6 +59,9 @@ async fn confirmed(
             Ok(Todo::Nothing(why)) => talk::line(format_args!("move {} {why}", record.id)),
             Err(failure) => failures.push(failure),
         }
+    }
+    for record in todo.iter().filter(|record| drops && !record.retiring) {
+        failures.extend(moving::check_old_copy(file, record).await.err());
     }
     Failure::all(failures).map_or(Ok(()), Err)?;
     if todo.is_empty() {
@@ -99,7 +104,7 @@ pub(super) async fn abort(file: Option<&Path>, args: &EndMoves) -> Result<(), Fa
         })
     };
     let mut failures = Vec::new();
-    for record in confirmed(&file, &args.several, look, "Give this up?").await? {
+    for record in confirmed(&file, &args.several, look, false, "Give this up?").await? {
         if let Err(failure) = abort_one(&file, &record, args.options.into()).await {
             failures.push(failure);
         }
@@ -135,7 +140,7 @@ pub(super) async fn rollback(file: Option<&Path>, args: &EndMoves) -> Result<(),
         }
         false => Err(no_way_back(record)),
     };
-    let records = confirmed(&file, &args.several, look, "Go back?").await?;
+    let records = confirmed(&file, &args.several, look, false, "Go back?").await?;
     moving::watch_for_interrupts(records.len() > 1);
     let mut failures = Vec::new();
     for record in records {
@@ -214,7 +219,7 @@ pub(super) async fn retire(file: Option<&Path>, named: &Several) -> Result<(), F
             .hint("`shardid moves` shows what can be done with each"))
     };
     let mut failures = Vec::new();
-    for record in confirmed(&file, named, look, "Drop this?").await? {
+    for record in confirmed(&file, named, look, true, "Drop this?").await? {
         match moving::retire(&file, record.id).await {
             Ok(()) => talk::line(format_args!("move {} is retired", record.id)),
             Err(failure) => failures.push(failure),

@@ -134,6 +134,39 @@ fn still_used(server: &Server, record: &Move) -> Failure {
     .hint("look at pg_stat_activity there, then run the same command again")
 }
 
+/// Refuses, before anything is touched, to drop an old copy with which something else would go.
+pub(crate) async fn check_old_copy(file: &ClusterFile, record: &Move) -> Result<(), Failure> {
+    let mut server = Server::look(file, &record.source).await?;
+    look_at_old_copy(&mut server, record).await
+}
+
+async fn look_at_old_copy(server: &mut Server, record: &Move) -> Result<(), Failure> {
+    let schema = record.schema.as_str();
+    let of_schema = |text: &'static str| sqlx::query_scalar::<_, String>(text).bind(schema);
+    let made = server.column(of_schema(sql!("move/clean/made_since.sql"))).await?;
+    if !made.is_empty() {
+        return Err(Failure::new(format!(
+            "the copy in schema {schema} cannot be dropped: somebody has made {} there since the shard left",
+            made.join(", ")
+        ))
+        .at(format!("node {}", server.node))
+        .detail("nothing was changed")
+        .hint(format!(
+            "take what it holds to node {}, or out of the schema: ALTER TABLE ... SET SCHEMA ...; then run the same command again",
+            record.target
+        )));
+    }
+    let mut outside =
+        server.column(of_schema(sql!("move/closure.sql", "move/clean/outside.sql"))).await?;
+    // What is ours goes before.
+    outside.retain(|what| {
+        !["shardid_move_", "shardid_back_"]
+            .iter()
+            .any(|ours| what.contains(&format!(" in publication {ours}")))
+    });
+    if outside.is_empty() { Ok(()) } else { Err(takes_along(server, record, &outside)) }
+}
+
 /// Ends the way back of a move that is done, and drops the old copy.
 pub(crate) async fn retire(file: &ClusterFile, id: i64) -> Result<(), Failure> {
     let mut journal = Journal::open(file).await?;
@@ -160,6 +193,10 @@ async fn drop_old_copy(
     let mut source = Server::connect(file, &record.source).await?;
     let mut target = Server::connect(file, &record.target).await?;
     journal.claim(&mut record, &mut [&mut source, &mut target]).await?;
+    // Once more, now that nobody else works on it; after this there is no way back.
+    if !record.retiring {
+        look_at_old_copy(&mut source, &record).await?;
+    }
     if !journal.begin_retire(id).await? {
         let moves = journal.list(0).await?;
         let going = moves.iter().find(|m| m.rollback_of == Some(id) && !m.state.is_over());

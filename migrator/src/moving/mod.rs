@@ -34,7 +34,7 @@ mod watch;
 
 pub(crate) use capacity::Pace;
 pub(crate) use checks::check_all;
-pub(crate) use clean::retire;
+pub(crate) use clean::{check_old_copy, retire};
 pub(crate) use drive::drive;
 pub(crate) use journal::{Journal, Move};
 pub(crate) use login::connect_anew;

@@ -94,18 +94,37 @@ async fn compare(road: &mut Road<'_>, here: &Dump, there: Option<&Dump>) -> Resu
             differ => Err(not_whole(road, &differ)),
         };
     };
-    let (here, there) = (here.definitions().await?, there.definitions().await?);
-    // Between versions pg_dump may write the same thing in other words.
+    let is_same = |_: &str, here: &str, there: &str| here == there;
+    let differ = differences_of_dumps(road, here, there, is_same).await?;
+    if differ.is_empty() { Ok(()) } else { Err(not_whole(road, &differ)) }
+}
+
+/// Whether both servers are of one major version, so that pg_dump writes the same thing in the
+/// same words.
+fn of_one_version(road: &Road<'_>) -> bool {
     let major = |server: &Server| server.connection.server_version_num().map(|n| n / 10_000);
-    let to_the_letter = major(&road.source) == major(&road.target);
-    let differ: Vec<String> = here
+    major(&road.source) == major(&road.target)
+}
+
+/// What there is in one dump alone, or in both in other words.
+async fn differences_of_dumps(
+    road: &Road<'_>,
+    here: &Dump,
+    there: &Dump,
+    is_same: impl Fn(&str, &str, &str) -> bool,
+) -> Result<Vec<String>, Failure> {
+    let (here, there) = (here.definitions().await?, there.definitions().await?);
+    let to_the_letter = of_one_version(road);
+    let differs = |what: &str, text: &str| {
+        there.get(what).is_none_or(|other| to_the_letter && !is_same(what, text, other))
+    };
+    Ok(here
         .iter()
-        .filter(|(what, text)| there.get(*what).is_none_or(|other| to_the_letter && other != *text))
+        .filter(|(what, text)| differs(what, text))
         .map(|(what, _)| what)
         .chain(there.keys().filter(|what| !here.contains_key(*what)))
         .cloned()
-        .collect();
-    if differ.is_empty() { Ok(()) } else { Err(not_whole(road, &differ)) }
+        .collect())
 }
 
 fn not_whole(road: &Road<'_>, differ: &[String]) -> Failure {
@@ -188,14 +207,32 @@ fn changed(road: &Road<'_>, node: &NodeName) -> Failure {
 }
 
 /// What was changed on the node that is left again, and is not carried back, each
-/// with what it is: functions, views, privileges and the like.
+/// with what it is: all that pg_dump writes, but for where sequences stand.
 pub(super) async fn not_carried_back(road: &mut Road<'_>) -> Result<Vec<String>, Failure> {
+    let version = i64::from(super::dumped::dump_version().await?);
+    let is_read = |server: &Server| {
+        i64::from(server.connection.server_version_num().unwrap_or_default() / 10_000) <= version
+    };
+    let mut differ = Vec::new();
+    if is_read(&road.source) && is_read(&road.target) {
+        let schema = &road.record.schema;
+        let (new, old) =
+            tokio::try_join!(Dump::of(&road.source, schema), Dump::of(&road.target, schema))?;
+        // Those of an old copy are closed, and go on where the others stand.
+        let is_same =
+            |what: &str, new: &str, old: &str| what.starts_with("SEQUENCE ") || new == old;
+        differ = differences_of_dumps(road, &new, &old, is_same).await?;
+        if of_one_version(road) {
+            return Ok(differ);
+        }
+    }
     let (schema, stream) = (road.record.schema.clone(), road.record.stream());
     let (new, old) = tokio::join!(
         portable(&mut road.source, &schema, &stream),
         portable(&mut road.target, &schema, &stream)
     );
-    Ok(differences(&new?, &old?))
+    differ.extend(differences(&new?, &old?));
+    Ok(differ)
 }
 
 type Portable = BTreeSet<(String, String, String)>;

@@ -63,6 +63,10 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
              CREATE TABLE deep (w within, plain varchar(5)); ALTER TABLE deep REPLICA IDENTITY FULL;
              CREATE TABLE odd_types (a varchar(5), b int[], c numrange, d own) ; ALTER TABLE odd_types REPLICA IDENTITY FULL;
              CREATE TABLE sorted_text (id int PRIMARY KEY, a text COLLATE \"en-x-icu\");
+             CREATE TABLE found (id int PRIMARY KEY, x text, v tsvector GENERATED ALWAYS AS (to_tsvector('english', x)) STORED);
+             CREATE INDEX by_words ON found USING gin (to_tsvector('english', x));
+             CREATE TEXT SEARCH CONFIGURATION cfg (COPY = pg_catalog.english);
+             CREATE TEXT SEARCH DICTIONARY dict (TEMPLATE = snowball, Language = english);
              CREATE VIEW shows AS SELECT table_name FROM information_schema.tables;
              CREATE STATISTICS public.of_target (dependencies) ON id, word FROM target;
              CREATE EXTENSION pg_trgm SCHEMA {schema}; CREATE EXTENSION hstore SCHEMA public;
@@ -135,6 +139,7 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
         "pg_trgm needs",
         "RI_Constraint",
         "en-x-icu",
+        "text search",
         "information_schema",
     ] {
         assert!(!said.contains(fine), "{fine}\nis in\n{said}");

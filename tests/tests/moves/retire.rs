@@ -125,10 +125,29 @@ fn an_old_copy_is_not_dropped_while_something_outside_would_go_with_it() {
             estate.psql("pg1", &format!("SELECT to_regclass('{schema}.item') IS NOT NULL")),
             "t"
         );
+        // A dry run says so, too, and the way back is as it was.
+        let dry = estate.run(&["retire", &id, "--dry-run"]);
+        assert!(dry.code == 1 && dry.stderr.contains(&name), "{}", dry.stderr);
+        let follows =
+            format!("SELECT subenabled FROM pg_subscription WHERE subname = 'shardid_back_{id}'");
+        assert_eq!(estate.psql("pg1", &follows), "t");
+        let moves = estate.run(&["moves"]).ok();
+        let ours = moves.lines().find(|line| line.split_whitespace().next() == Some(&id));
+        assert!(ours.is_some_and(|line| line.ends_with("follows")), "{moves}");
         server.batch_execute(&format!("DROP {end}")).unwrap();
         tried += 1;
     }
     assert_eq!(tried, objects.len());
+
+    // Nor with what somebody has made in it since, and written to: the shard never had that.
+    server
+        .batch_execute(&format!(
+            "CREATE TABLE {schema}.mine (id int); INSERT INTO {schema}.mine VALUES (1)"
+        ))
+        .unwrap();
+    let refused = estate.run(&["retire", &id, "--yes"]).refused();
+    assert!(refused.contains(&format!("table {schema}.mine")), "{refused}");
+    server.batch_execute(&format!("ALTER TABLE {schema}.mine SET SCHEMA {other}")).unwrap();
 
     // Cut in between, it has dropped nothing; what others make meanwhile is none of it.
     let held = estate.run_held("drop/before", &["retire", &id, "--yes"]);

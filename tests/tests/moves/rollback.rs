@@ -43,20 +43,28 @@ fn a_rollback_names_what_it_does_not_carry_back() {
         &format!(
             "CREATE FUNCTION {schema}.new(int) RETURNS int LANGUAGE sql RETURN 2;
              CREATE OR REPLACE VIEW {schema}.kept AS SELECT 2 AS one;
+             CREATE TYPE {schema}.pair AS (a int); CREATE DOMAIN {schema}.word AS text;
+             COMMENT ON SCHEMA {schema} IS 'new'; COMMENT ON VIEW {schema}.kept IS 'new';
+             ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT SELECT ON TABLES TO app_back;
              GRANT SELECT ON {schema}.item TO app_back"
         ),
     );
     let run = estate.run(&["rollback", &estate.last_move(shard), "--yes"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     for what in [
-        format!("function {schema}.new(integer)"),
-        format!("view {schema}.kept"),
-        format!("the owner, privileges or comment of {schema}.item"),
+        "FUNCTION new(integer)".to_owned(),
+        "VIEW kept".to_owned(),
+        "ACL TABLE item".to_owned(),
+        "TYPE pair".to_owned(),
+        "DOMAIN word".to_owned(),
+        format!("COMMENT SCHEMA {schema}"),
+        "COMMENT VIEW kept".to_owned(),
+        "DEFAULT ACL DEFAULT PRIVILEGES FOR TABLES".to_owned(),
     ] {
         let line = format!("not carried back from pg2: {what} differs on pg1");
         assert!(run.stderr.contains(&line), "{line:?} is not in {}", run.stderr);
     }
-    assert_eq!(run.stderr.matches("not carried back").count(), 3, "{}", run.stderr);
+    assert_eq!(run.stderr.matches("not carried back").count(), 8, "{}", run.stderr);
     estate.assert_no_trace(shard);
 }
 
