@@ -82,8 +82,7 @@ impl Horizon {
 
     /// Has the horizon be as far ahead of the clock as ids may be.
     pub(crate) fn raise_by_drift(&self) -> Result<(), Report> {
-        let drift_us = settings::max_drift_us().max(settings::max_drift_of_any_us());
-        let ahead_us = backend::now_us().saturating_add(drift_us);
+        let ahead_us = backend::now_us().saturating_add(settings::max_drift_us());
         self.raise(ahead_us, true).map(|_| ())
     }
 
