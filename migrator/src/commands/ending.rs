@@ -26,13 +26,22 @@ enum Todo {
 /// What a command makes of a move.
 type Look = fn(&Move) -> Result<Todo, Failure>;
 
+/// What is looked at on the nodes before anything is asked.
+#[derive(Clone, Copy)]
+enum Closer {
+    Nothing,
+    /// Whether the old copy can be dropped.
+    OldCopy,
+    /// What the old copy has not, to which a move goes back.
+    WayBack,
+}
+
 /// The moves that are named and have something to be done, once that is confirmed.
 async fn confirmed(
     file: &ClusterFile,
     named: &Several,
     look: Look,
-    // Whether the old copies are to be dropped.
-    drops: bool,
+    closer: Closer,
     question: &str,
 ) -> Result<Vec<Move>, Failure> {
     let mut journal = Journal::look(file).await?;
@@ -60,8 +69,21 @@ async fn confirmed(
             Err(failure) => failures.push(failure),
         }
     }
-    for record in todo.iter().filter(|record| drops && !record.retiring) {
-        failures.extend(moving::check_old_copy(file, record).await.err());
+    for record in &todo {
+        match closer {
+            Closer::OldCopy if !record.retiring => {
+                failures.extend(moving::check_old_copy(file, record).await.err());
+            }
+            Closer::WayBack => {
+                match moving::look_at_way_back(file, record).await {
+                    Ok(changed) => lines.extend(changed.iter().map(|what| {
+                        format!("    not carried back from {}: {what}\n", record.target)
+                    })),
+                    Err(failure) => failures.push(failure),
+                }
+            }
+            _ => {}
+        }
     }
     Failure::all(failures).map_or(Ok(()), Err)?;
     if todo.is_empty() {
@@ -104,7 +126,7 @@ pub(super) async fn abort(file: Option<&Path>, args: &EndMoves) -> Result<(), Fa
         })
     };
     let mut failures = Vec::new();
-    for record in confirmed(&file, &args.several, look, false, "Give this up?").await? {
+    for record in confirmed(&file, &args.several, look, Closer::Nothing, "Give this up?").await? {
         if let Err(failure) = abort_one(&file, &record, args.options.into()).await {
             failures.push(failure);
         }
@@ -140,7 +162,7 @@ pub(super) async fn rollback(file: Option<&Path>, args: &EndMoves) -> Result<(),
         }
         false => Err(no_way_back(record)),
     };
-    let records = confirmed(&file, &args.several, look, false, "Go back?").await?;
+    let records = confirmed(&file, &args.several, look, Closer::WayBack, "Go back?").await?;
     moving::watch_for_interrupts(records.len() > 1);
     let mut failures = Vec::new();
     for record in records {
@@ -219,7 +241,7 @@ pub(super) async fn retire(file: Option<&Path>, named: &Several) -> Result<(), F
             .hint("`shardid moves` shows what can be done with each"))
     };
     let mut failures = Vec::new();
-    for record in confirmed(&file, named, look, true, "Drop this?").await? {
+    for record in confirmed(&file, named, look, Closer::OldCopy, "Drop this?").await? {
         match moving::retire(&file, record.id).await {
             Ok(()) => talk::line(format_args!("move {} is retired", record.id)),
             Err(failure) => failures.push(failure),

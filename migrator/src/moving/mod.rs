@@ -42,6 +42,7 @@ pub(crate) use open::open_shards;
 pub(crate) use progress::line;
 pub(crate) use readers::{Reader, readers};
 pub(crate) use road::{Entrance, Options, Road, Verify};
+pub(crate) use schema::look_at_way_back;
 pub(crate) use server::Server;
 pub(crate) use stop::{asked as asked_to_stop, stop, watch_for_interrupts};
 pub(crate) use watch::{nodes_of, over as watched};

@@ -10,9 +10,11 @@ use std::collections::BTreeSet;
 use shardid_cluster::{LeftoverKind, MoveKind, NodeName};
 
 use super::dumped::{Dump, description, entry};
+use super::journal::Move;
 use super::road::Road;
 use super::server::{Batch, Server};
 use crate::failure::Failure;
+use crate::file::ClusterFile;
 use crate::postgres::sql;
 
 /// How long the statements of a part may wait for locks: nobody else uses the copy.
@@ -95,26 +97,26 @@ async fn compare(road: &mut Road<'_>, here: &Dump, there: Option<&Dump>) -> Resu
         };
     };
     let is_same = |_: &str, here: &str, there: &str| here == there;
-    let differ = differences_of_dumps(road, here, there, is_same).await?;
+    let to_the_letter = are_of_one_version(&road.source, &road.target);
+    let differ = differences_of_dumps(to_the_letter, here, there, is_same).await?;
     if differ.is_empty() { Ok(()) } else { Err(not_whole(road, &differ)) }
 }
 
 /// Whether both servers are of one major version, so that pg_dump writes the same thing in the
 /// same words.
-fn of_one_version(road: &Road<'_>) -> bool {
+fn are_of_one_version(one: &Server, other: &Server) -> bool {
     let major = |server: &Server| server.connection.server_version_num().map(|n| n / 10_000);
-    major(&road.source) == major(&road.target)
+    major(one) == major(other)
 }
 
 /// What there is in one dump alone, or in both in other words.
 async fn differences_of_dumps(
-    road: &Road<'_>,
+    to_the_letter: bool,
     here: &Dump,
     there: &Dump,
     is_same: impl Fn(&str, &str, &str) -> bool,
 ) -> Result<Vec<String>, Failure> {
     let (here, there) = (here.definitions().await?, there.definitions().await?);
-    let to_the_letter = of_one_version(road);
     let differs = |what: &str, text: &str| {
         there.get(what).is_none_or(|other| to_the_letter && !is_same(what, text, other))
     };
@@ -209,28 +211,57 @@ fn changed(road: &Road<'_>, node: &NodeName) -> Failure {
 /// What was changed on the node that is left again, and is not carried back, each
 /// with what it is: all that pg_dump writes, but for where sequences stand.
 pub(super) async fn not_carried_back(road: &mut Road<'_>) -> Result<Vec<String>, Failure> {
+    let (schema, stream) = (road.record.schema.clone(), road.record.stream());
+    changed_since(&mut road.source, &mut road.target, &schema, &stream).await
+}
+
+/// The same before a move back has begun; refused where the tables are no longer those that the old
+/// copy has.
+pub(crate) async fn look_at_way_back(
+    file: &ClusterFile,
+    record: &Move,
+) -> Result<Vec<String>, Failure> {
+    let mut new = Server::look(file, &record.target).await?;
+    let mut old = Server::look(file, &record.source).await?;
+    let schema = &record.schema;
+    let (now, before) = tokio::try_join!(shape(&mut new, schema), shape(&mut old, schema))?;
+    if now != before {
+        return Err(Failure::new(format!(
+            "the tables of schema {schema} are not those of the old copy any more"
+        ))
+        .at(format!("node {}", record.target))
+        .hint(format!(
+            "`shardid retire {}` drops the old copy; then `shardid move {} --to {}`",
+            record.id, record.shard, record.source
+        )));
+    }
+    changed_since(&mut new, &mut old, schema, &record.stream()).await
+}
+
+/// How the definitions of a copy differ from those of an older one.
+async fn changed_since(
+    new: &mut Server,
+    old: &mut Server,
+    schema: &str,
+    stream: &str,
+) -> Result<Vec<String>, Failure> {
     let version = i64::from(super::dumped::dump_version().await?);
     let is_read = |server: &Server| {
         i64::from(server.connection.server_version_num().unwrap_or_default() / 10_000) <= version
     };
     let mut differ = Vec::new();
-    if is_read(&road.source) && is_read(&road.target) {
-        let schema = &road.record.schema;
-        let (new, old) =
-            tokio::try_join!(Dump::of(&road.source, schema), Dump::of(&road.target, schema))?;
+    if is_read(new) && is_read(old) {
+        let (one, other) = tokio::try_join!(Dump::of(new, schema), Dump::of(old, schema))?;
         // Those of an old copy are closed, and go on where the others stand.
         let is_same =
             |what: &str, new: &str, old: &str| what.starts_with("SEQUENCE ") || new == old;
-        differ = differences_of_dumps(road, &new, &old, is_same).await?;
-        if of_one_version(road) {
+        let to_the_letter = are_of_one_version(new, old);
+        differ = differences_of_dumps(to_the_letter, &one, &other, is_same).await?;
+        if to_the_letter {
             return Ok(differ);
         }
     }
-    let (schema, stream) = (road.record.schema.clone(), road.record.stream());
-    let (new, old) = tokio::join!(
-        portable(&mut road.source, &schema, &stream),
-        portable(&mut road.target, &schema, &stream)
-    );
+    let (new, old) = tokio::join!(portable(new, schema, stream), portable(old, schema, stream));
     differ.extend(differences(&new?, &old?));
     Ok(differ)
 }

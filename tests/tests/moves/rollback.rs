@@ -49,6 +49,7 @@ fn a_rollback_names_what_it_does_not_carry_back() {
              GRANT SELECT ON {schema}.item TO app_back"
         ),
     );
+    let dry = estate.run(&["rollback", &estate.last_move(shard), "--dry-run"]).ok();
     let run = estate.run(&["rollback", &estate.last_move(shard), "--yes"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     for what in [
@@ -63,8 +64,35 @@ fn a_rollback_names_what_it_does_not_carry_back() {
     ] {
         let line = format!("not carried back from pg2: {what} differs on pg1");
         assert!(run.stderr.contains(&line), "{line:?} is not in {}", run.stderr);
+        // Before one is asked, too.
+        let line = format!("not carried back from pg2: {what}\n");
+        assert!(dry.contains(&line) && run.stderr.contains(&line), "{line:?} is not in {dry}");
     }
-    assert_eq!(run.stderr.matches("not carried back").count(), 8, "{}", run.stderr);
+    assert_eq!(dry.matches("not carried back").count(), 8, "{dry}");
+    assert_eq!(run.stderr.matches("not carried back").count(), 16, "{}", run.stderr);
+    estate.assert_no_trace(shard);
+}
+
+/// It began, copied nothing, and stood until it was given up.
+#[test]
+fn a_rollback_to_a_copy_with_other_tables_is_refused_before_it_begins() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let (number, schema) = (shard.to_string(), schema(shard));
+    estate.make_tables(shard);
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    let id = estate.last_move(shard);
+    estate.psql("pg2", &format!("ALTER TABLE {schema}.item ADD COLUMN later int"));
+    for how in ["--yes", "--dry-run"] {
+        let refused = estate.run(&["rollback", &id, how]).refused();
+        assert!(
+            refused.contains(&format!("the tables of schema {schema} are not those")),
+            "{refused}"
+        );
+        assert!(refused.contains(&format!("`shardid retire {id}`")), "{refused}");
+    }
+    assert_eq!(estate.last_move(shard), id, "nothing was begun");
+    estate.psql("pg2", &format!("ALTER TABLE {schema}.item DROP COLUMN later"));
+    estate.run(&["rollback", &id, "--yes"]).ok();
     estate.assert_no_trace(shard);
 }
 
