@@ -25,12 +25,12 @@ pub(crate) fn max_drift_us() -> i64 {
 
 /// The same as the settings of server, database and role say it, whatever the session has set.
 pub(crate) fn max_drift_of_all_us() -> i64 {
-    page::backend::setting_of_all(c"shardid.max_drift").saturating_mul(1_000)
+    page::others_settings::setting_of_all(c"shardid.max_drift").saturating_mul(1_000)
 }
 
 /// The largest that the settings of any role and database of this server say.
 pub(crate) fn max_drift_of_any_us() -> i64 {
-    let ms = page::backend::largest_setting_of_any("shardid.max_drift");
+    let ms = page::others_settings::largest_setting_of_any("shardid.max_drift");
     ms.saturating_mul(1_000).max(max_drift_of_all_us())
 }
 

@@ -18,8 +18,10 @@ use crate::postgres::{commits_wait, ids, sql};
 use crate::talk;
 
 mod earlier;
+mod needs;
 
 use earlier::{is_old_copy_at, old_copies, standing};
+use needs::{needs, target_problems};
 
 /// Something that stands in the way, and the command that helps.
 type Problem = (String, String);
@@ -386,18 +388,6 @@ async fn shard_problems(
     Ok((Some(home), problems))
 }
 
-/// What a schema needs that is not in it.
-struct Needs {
-    /// Roles, tablespaces and extensions.
-    kinds: Vec<String>,
-    names: Vec<String>,
-    /// The schemas of extensions.
-    homes: Vec<Option<String>>,
-    layouts: Vec<String>,
-    rules: Vec<String>,
-    hints: Vec<String>,
-}
-
 /// Says what of a schema is not carried, and what works without it.
 async fn stays_behind(source: &mut Server, shard: Shard, schema: &str) -> Result<(), Failure> {
     let query = sqlx::query_scalar(sql!("move/closure.sql", "move/check/not_carried.sql"));
@@ -407,35 +397,7 @@ async fn stays_behind(source: &mut Server, shard: Shard, schema: &str) -> Result
     Ok(())
 }
 
-async fn needs(source: &mut Server, shard: Shard, schema: &str) -> Result<Needs, Failure> {
-    let query = sqlx::query_as(sql!("move/closure.sql", "move/check/needs.sql")).bind(schema);
-    let needs: Vec<(String, String, Option<String>)> = source.rows(query).await?;
-    let (kinds, names, homes) = needs.into_iter().collect();
-    let layouts: Vec<(String, String, String)> =
-        source.rows(sqlx::query_as(sql!("move/check/layouts.sql")).bind(shard.as_sql())).await?;
-    let mut needs =
-        Needs { kinds, names, homes, layouts: Vec::new(), rules: Vec::new(), hints: Vec::new() };
-    for (layout, rule, hint) in layouts {
-        needs.layouts.push(layout);
-        needs.rules.push(rule);
-        needs.hints.push(hint);
-    }
-    Ok(needs)
-}
-
 /// Whether the target has room for the schema.
 async fn room(target: &mut Server, schema: &str) -> Result<Vec<Problem>, Failure> {
     target.rows(sqlx::query_as(sql!("move/check/room.sql")).bind(schema)).await
-}
-
-async fn target_problems(target: &mut Server, needs: Needs) -> Result<Vec<Problem>, Failure> {
-    let query = sqlx::query_as(sql!("move/check/has.sql"));
-    let query = query.bind(needs.kinds).bind(needs.names).bind(needs.homes);
-    let mut problems: Vec<Problem> = target.rows(query).await?;
-    let query = sqlx::query_as(sql!("move/check/has_layouts.sql"))
-        .bind(needs.layouts)
-        .bind(needs.rules)
-        .bind(needs.hints);
-    problems.extend(target.rows(query).await?);
-    Ok(problems)
 }

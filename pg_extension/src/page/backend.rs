@@ -2,9 +2,8 @@
 
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::{CStr, c_long};
-use std::ffi::CString;
 
-use pgrx::{FromDatum, pg_sys};
+use pgrx::pg_sys;
 use shardid_ids::ClockBase;
 
 use super::{ffi, text};
@@ -187,87 +186,6 @@ pub(crate) fn sleep_interruptibly(ms: i64) {
 pub(crate) fn system_identifier() -> i64 {
     // SAFETY: returns a number of the control file, read at start.
     unsafe { pg_sys::GetSystemIdentifier() as i64 }
-}
-
-/// What a number among the settings is for every session of this user in this database,
-/// whatever this one has set; 0 for what is none.
-pub(crate) fn setting_of_all(name: &'static CStr) -> i64 {
-    // SAFETY: returns a text in memory of the server's, which is read before the next call.
-    let text = unsafe { pg_sys::GetConfigOptionResetString(name.as_ptr()) };
-    if text.is_null() {
-        return 0;
-    }
-    // SAFETY: as above.
-    unsafe { CStr::from_ptr(text) }.to_str().ok().and_then(|text| text.parse().ok()).unwrap_or(0)
-}
-
-/// The largest value that a setting in milliseconds has for any role or database of this server,
-/// whoever asks; 0 where it has none.
-pub(crate) fn largest_setting_of_any(name: &str) -> i64 {
-    let mut largest = 0;
-    // SAFETY: an ordinary scan of a catalog, whose third column is an array of texts that is never
-    // null. If something raises an error, the end of the transaction closes both.
-    unsafe {
-        let home = pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE);
-        let settings = pg_sys::get_relname_relid(c"pg_db_role_setting".as_ptr(), home);
-        let relation = pg_sys::table_open(settings, pg_sys::AccessShareLock as _);
-        let (none, now) = (pg_sys::Oid::INVALID, std::ptr::null_mut());
-        let scan = pg_sys::systable_beginscan(relation, none, false, now, 0, std::ptr::null_mut());
-        loop {
-            let tuple = pg_sys::systable_getnext(scan);
-            if tuple.is_null() {
-                break;
-            }
-            let mut is_null = false;
-            let settings = pg_sys::heap_getattr(tuple, 3, (*relation).rd_att, &mut is_null);
-            if !is_null {
-                for setting in texts_of(settings) {
-                    largest = largest.max(milliseconds_in(setting, name).unwrap_or(0));
-                }
-            }
-        }
-        pg_sys::systable_endscan(scan);
-        pg_sys::table_close(relation, pg_sys::AccessShareLock as _);
-    }
-    largest
-}
-
-/// The texts of an array, in memory of the server's.
-///
-/// # Safety
-/// The datum is an array of texts.
-unsafe fn texts_of(array: pg_sys::Datum) -> impl Iterator<Item = &'static [u8]> {
-    let (mut elements, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
-    // SAFETY: as the caller says; the array is copied where it is not stored plainly.
-    unsafe {
-        let array = pg_sys::pg_detoast_datum(array.cast_mut_ptr()).cast();
-        let align = pg_sys::TYPALIGN_INT as core::ffi::c_char;
-        pg_sys::deconstruct_array(
-            array,
-            pg_sys::TEXTOID,
-            -1,
-            false,
-            align,
-            &mut elements,
-            &mut nulls,
-            &mut count,
-        );
-        (0..usize::try_from(count).unwrap_or(0))
-            .filter_map(move |i| <&[u8]>::from_datum(*elements.add(i), *nulls.add(i)))
-    }
-}
-
-/// The value of `name=value`, as the server reads one in milliseconds.
-fn milliseconds_in(setting: &[u8], name: &str) -> Option<i64> {
-    let at = setting.iter().position(|&byte| byte == b'=')?;
-    let (of, value) = (&setting[..at], &setting[at + 1..]);
-    let value = CString::new(value).ok().filter(|_| of.eq_ignore_ascii_case(name.as_bytes()))?;
-    let mut ms = 0;
-    // SAFETY: reads a text and writes a number.
-    let is_number = unsafe {
-        pg_sys::parse_int(value.as_ptr(), &mut ms, pg_sys::GUC_UNIT_MS as _, std::ptr::null_mut())
-    };
-    is_number.then_some(i64::from(ms))
 }
 
 /// Whether this backend's database has that name.

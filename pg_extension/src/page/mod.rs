@@ -20,6 +20,7 @@ pub(crate) mod held;
 pub(crate) mod highest;
 pub(crate) mod look;
 pub(crate) mod numbers;
+pub(crate) mod others_settings;
 pub(crate) mod sequence;
 pub(crate) mod text;
 mod triggers;
