@@ -1605,6 +1605,22 @@ $$;
 COMMENT ON FUNCTION shardid.hold_ticket(shardid.ticket) IS
     'waits until no transaction takes numbers from a ticket, and keeps others from it until this one ends';
 
+CREATE FUNCTION shardid.check_room(known shardid.ticket, following numeric) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    most bigint := (SELECT s.seqmax FROM pg_sequence s WHERE s.seqrelid = known.sequence);
+BEGIN
+    IF following > most THEN
+        RAISE EXCEPTION 'ticket "%" has not enough numbers left', known.name
+            USING ERRCODE = '22003', DETAIL = format('It stands at %s; its sequence ends at %s.', greatest(known.last_gapless, known.floor), most),
+                HINT = CASE WHEN most < 9223372036854775807 THEN format('ALTER SEQUENCE %s AS bigint;', known.sequence)
+                    ELSE 'Make another ticket.' END;
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.check_room(shardid.ticket, numeric) IS
+    'refuses a gapless number that is beyond the end of its ticket''s sequence';
+
 CREATE FUNCTION shardid.set_ticket(changed shardid.ticket, last bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1617,6 +1633,11 @@ BEGIN
         -- All in a new file, so that it counts with the commit, and is undone with it.
         SELECT CASE s.seqtypid WHEN 'integer'::regtype THEN 2147483647 WHEN 'smallint'::regtype THEN 32767
             ELSE 9223372036854775807 END INTO most FROM pg_sequence s WHERE s.seqrelid = changed.sequence;
+        IF below > most THEN
+            RAISE EXCEPTION 'ticket "%" has not enough numbers left', changed.name
+                USING ERRCODE = '22003', DETAIL = format('Its sequence ends at %s; the next number is to be above %s.', most, last),
+                    HINT = format('ALTER SEQUENCE %s AS bigint;', changed.sequence);
+        END IF;
         top := most;
         IF changed.ceiling <= most THEN
             top := greatest(below, shardid.ticket_at_or_below(changed.server, changed.servers, changed.ceiling - 1));
@@ -1626,6 +1647,7 @@ BEGIN
                 CASE WHEN lowest <= top - changed.servers THEN lowest + changed.servers ELSE top END));
         PERFORM setval(changed.sequence, below);
     ELSE
+        PERFORM shardid.check_room(changed, below);
         changed.last_gapless := below;
     END IF;
     UPDATE shardid.ticket t
@@ -1683,18 +1705,22 @@ BEGIN
         END IF;
         SELECT greatest(CASE WHEN s.is_called THEN s.last_value ELSE s.last_value - 1 END, floor) INTO last
             FROM shardid.read_sequence(numbers::oid) s;
-        -- One of a gapless ticket stands there, and only the row that is gone said how far it was.
-        IF last = 9223372036854775807 THEN
-            RAISE EXCEPTION 'sequence % exists already and was a gapless ticket''s, or is at its end', path
-                USING ERRCODE = '55000', DETAIL = 'It does not say which numbers were handed out.',
+        -- One of a gapless ticket stands there, and only the row that is gone said how far it was;
+        -- or it was kept below a ceiling, and what is above belongs to other servers.
+        IF (SELECT last >= s.seqmax OR s.seqmax < CASE s.seqtypid WHEN 'integer'::regtype THEN 2147483647
+            WHEN 'smallint'::regtype THEN 32767 ELSE 9223372036854775807 END FROM pg_sequence s WHERE s.seqrelid = numbers)
+        THEN
+            RAISE EXCEPTION 'sequence % exists already and was a gapless ticket''s, or was kept below a number, or is at its end', path
+                USING ERRCODE = '55000', DETAIL = 'It does not say which numbers were handed out, or may be.',
                     HINT = format('Rename it: %s RENAME TO ...; then, above the highest number that was handed out: SELECT shardid.create_ticket_above(%L, %s, %s, highest);',
                         shardid.alter_command(numbers), name, server, servers);
         END IF;
     END IF;
     EXECUTE format('COMMENT ON SEQUENCE %s IS %L', path,
         format('numbers of ticket %s: use next_ticket(%L)', name, name));
+    -- Where another session has made it since this transaction's snapshot, this says that it is to be tried again.
     INSERT INTO shardid.ticket AS t (name, sequence, server, servers, floor)
-        VALUES (name, numbers, server, servers, floor) RETURNING * INTO made;
+        VALUES (name, numbers, server, servers, floor) ON CONFLICT ON CONSTRAINT ticket_pkey DO NOTHING RETURNING * INTO made;
     PERFORM shardid.set_ticket(made, last);
     RETURN made.sequence;
 END
@@ -1794,6 +1820,12 @@ BEGIN
         -- From now on nextval() finds the sequence at its end.
         PERFORM shardid.alter_sequence(known.sequence::regclass, 'NO MAXVALUE'::text);
         PERFORM setval(known.sequence, (SELECT s.seqmax FROM pg_sequence s WHERE s.seqrelid = known.sequence));
+    ELSE
+        -- It may have been given more room since, or set: without the row it would seem to stand there.
+        PERFORM setval(s.seqrelid::regclass, s.seqmax)
+            FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
+            WHERE s.seqrelid = known.sequence AND s.seqmin = -1000 AND c.relnamespace = to_regnamespace('shardid_tickets')
+                AND pg_sequence_last_value(s.seqrelid) IS DISTINCT FROM s.seqmax;
     END IF;
     following := shardid.ticket_at_or_below(known.server, known.servers, last)::numeric + known.servers;
     IF following >= known.ceiling THEN
@@ -1802,10 +1834,7 @@ BEGIN
                 DETAIL = format('It stands at %s. Its servers are being changed, or this one was taken away.', last),
                 HINT = 'Take a number from another server, and look: shardid tickets status';
     END IF;
-    IF following > 9223372036854775807 THEN
-        RAISE EXCEPTION 'ticket "%" has not enough numbers left', name
-            USING ERRCODE = '22003', DETAIL = format('It stands at %s.', last), HINT = 'Make another ticket.';
-    END IF;
+    PERFORM shardid.check_room(known, following);
     UPDATE shardid.ticket t SET last_gapless = following WHERE t.name = take_gapless.name;
     RETURN following;
 END
@@ -1840,6 +1869,7 @@ DECLARE
     known shardid.ticket := shardid.known_ticket(name);
     last bigint;
 BEGIN
+    PERFORM shardid.check_ticket_there(known, '55000'::text);
     IF known.ceiling IS NOT DISTINCT FROM ceiling THEN
         RETURN;
     END IF;
@@ -1864,6 +1894,7 @@ DECLARE
 BEGIN
     PERFORM shardid.check_ticket(name, server, servers, floor);
     known := shardid.known_ticket(name);
+    PERFORM shardid.check_ticket_there(known, '55000'::text);
     IF (known.server, known.servers, known.floor) = (server, servers, floor) THEN
         RETURN;
     END IF;
@@ -2068,7 +2099,8 @@ BEGIN
         END IF;
         PERFORM setval(numbers, start, false);
     END IF;
-    INSERT INTO shardid.segment VALUES (tag, numbers, step, start, delta, remainder);
+    -- Where another session has made it since this transaction's snapshot, this says that it is to be tried again.
+    INSERT INTO shardid.segment VALUES (tag, numbers, step, start, delta, remainder) ON CONFLICT ON CONSTRAINT segment_pkey DO NOTHING;
     RETURN numbers;
 END
 $$;
@@ -2649,6 +2681,27 @@ BEGIN
             AND x.grantee <> m.owner AND (x.grantee <> 0 OR m.kind NOT IN ('ROUTINE', 'TYPE'))
     LOOP
         EXECUTE format('REVOKE ALL ON %s %s FROM %s CASCADE', granted.kind, granted.name, granted.grantee);
+    END LOOP;
+END
+$do$;
+-- Nor do they take from everybody what functions and types have: without it nobody takes an id.
+DO $do$
+DECLARE
+    member record;
+BEGIN
+    FOR member IN SELECT m.kind, m.name
+        FROM pg_depend d
+        CROSS JOIN LATERAL (
+            SELECT 'EXECUTE ON ROUTINE', p.oid::regprocedure::text, p.proacl
+                FROM pg_proc p WHERE d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+            UNION ALL SELECT 'USAGE ON TYPE', t.oid::regtype::text, t.typacl
+                FROM pg_type t WHERE d.classid = 'pg_type'::regclass AND t.oid = d.objid AND t.typcategory <> 'A'
+        ) AS m (kind, name, acl)
+        WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
+            AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
+            AND m.acl IS NOT NULL AND NOT EXISTS (SELECT FROM aclexplode(m.acl) x WHERE x.grantee = 0)
+    LOOP
+        EXECUTE format('GRANT %s %s TO PUBLIC', member.kind, member.name);
     END LOOP;
 END
 $do$;

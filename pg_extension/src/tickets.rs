@@ -285,16 +285,23 @@ fn next_ticket(name: &[u8]) -> i64 {
 #[pg_extern]
 fn next_ticket_gapless(name: &[u8]) -> i64 {
     let name = &*from_server(name);
+    let allowed = || {
+        let facts = read(name)?;
+        let now = Transaction::current();
+        check_privilege(facts.sequence, now, || report::no_ticket(name))
+    };
     let checked = || {
         backend::refuse_where_no_writes(c"next_ticket_gapless()")?;
         if own_rows_are_left_out() {
             return Err(report::gapless_while_replicating(name));
         }
-        let facts = read(name)?;
-        check_privilege(facts.sequence, Transaction::current(), || report::no_ticket(name))
+        allowed()
     };
     checked().unwrap_or_else(|report: Report| report.throw());
-    backend::call_with_text("shardid.take_gapless(pg_catalog.text)", name)
+    let number = backend::call_with_text("shardid.take_gapless(pg_catalog.text)", name);
+    // Its row is locked now. Before, somebody may have made the ticket anew, for others.
+    allowed().unwrap_or_else(|report| report.throw());
+    number
 }
 
 /// How many numbers may be taken at once, as many as a segment may span.

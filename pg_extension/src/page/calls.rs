@@ -10,6 +10,10 @@ use pgrx::{is_a, pg_guard, pg_sys};
 
 /// The first oid of what users make; below are the server's own functions.
 const FIRST_OF_USERS: u32 = 16_384;
+/// Arguments of more nodes are not computed.
+const MOST_NODES: u32 = 100;
+/// Nor are those with a longer constant.
+const MOST_BYTES: usize = 256;
 
 /// What is looked for, and what was found of it.
 struct Search<'a> {
@@ -106,7 +110,8 @@ unsafe fn constant<'a>(expression: *mut Node) -> Option<Option<&'a CStr>> {
     // SAFETY: a node is cast to what its tag says that it is; the type of the constant says which
     // function writes it, into memory of the caller's context.
     unsafe {
-        if is_foreign(expression, core::ptr::null_mut()) {
+        let mut nodes = MOST_NODES;
+        if is_foreign(expression, (&raw mut nodes).cast()) {
             return None;
         }
         let mut node = pg_sys::eval_const_expressions(core::ptr::null_mut(), expression);
@@ -133,11 +138,12 @@ unsafe fn constant<'a>(expression: *mut Node) -> Option<Option<&'a CStr>> {
 ///
 /// What is made of the server's own types by its own functions alone runs nothing else, whichever
 /// nodes it has: a domain's check, a cast and an order of a type of theirs belong to that type.
-/// Functions that are not immutable are left in place by whoever folds constants. One that may
-/// give much, such as `repeat`, must not be run only to know what it gives.
+/// Functions that are not immutable are left in place by whoever folds constants. What might be
+/// large, as what `repeat` or a power of `numeric` gives, must not be computed only to know what it
+/// is: nobody could interrupt it.
 ///
 /// # Safety
-/// A node or null.
+/// A node or null, and how many more nodes are computed, as a `u32`.
 #[pg_guard]
 unsafe extern "C-unwind" fn is_foreign(node: *mut Node, context: *mut c_void) -> bool {
     #[pg_guard]
@@ -150,15 +156,26 @@ unsafe extern "C-unwind" fn is_foreign(node: *mut Node, context: *mut c_void) ->
     // SAFETY: a node is cast to what its tag says that it is; all but those that are told apart
     // here are expressions, and have a type. For what is none, the lookup raises an error.
     unsafe {
+        let left = &mut *context.cast::<u32>();
+        let Some(fewer) = left.checked_sub(1) else {
+            return true;
+        };
+        *left = fewer;
         match (*node).type_ {
             // They read rows, and not all below them are expressions.
             NodeTag::T_SubLink | NodeTag::T_Aggref => return true,
             // Parts of an expression, which have no type of their own.
             NodeTag::T_List | NodeTag::T_CaseWhen => {}
             _ if is_of_users(pg_sys::exprType(node)) => return true,
+            NodeTag::T_Const => return is_long(&*node.cast::<pg_sys::Const>()),
             NodeTag::T_OpExpr => {
-                let operator = &*node.cast::<pg_sys::OpExpr>();
-                if !is_small(operator.opresulttype) && !is_concatenation(node) {
+                let operator = node.cast::<pg_sys::OpExpr>();
+                // A stored tree does not keep the function.
+                pg_sys::set_opfuncid(operator);
+                let operator = &*operator;
+                let grows = operator.opfuncid.to_u32() != pg_sys::F_TEXTCAT
+                    && may_grow(operator.opfuncid, operator.opresulttype);
+                if grows {
                     return true;
                 }
             }
@@ -167,13 +184,13 @@ unsafe extern "C-unwind" fn is_foreign(node: *mut Node, context: *mut c_void) ->
                 let call = &*node.cast::<pg_sys::FuncExpr>();
                 let is_cast =
                     [COERCE_EXPLICIT_CAST, COERCE_IMPLICIT_CAST].contains(&call.funcformat);
-                if !is_small(call.funcresulttype) && !is_cast {
+                if !is_cast && may_grow(call.funcid, call.funcresulttype) {
                     return true;
                 }
             }
             _ => {}
         }
-        // It also looks up the functions of operators, which a stored tree does not keep.
+        // It also looks up the functions of operators.
         pg_sys::check_functions_in_node(node, Some(of_users), context)
             || pg_sys::expression_tree_walker(node, Some(is_foreign), context)
     }
@@ -184,21 +201,43 @@ fn is_of_users(object: Oid) -> bool {
     object.to_u32() >= FIRST_OF_USERS
 }
 
-/// Whether values of a type are small, however they are computed.
-fn is_small(kind: Oid) -> bool {
-    // SAFETY: a lookup.
-    kind == pg_sys::NUMERICOID || unsafe { pg_sys::get_typbyval(kind) }
-}
-
-/// Whether an operator puts two texts together.
+/// Whether a constant is longer than a name or a number that anybody would write.
 ///
 /// # Safety
-/// An `OpExpr`.
-unsafe fn is_concatenation(node: *mut Node) -> bool {
-    // SAFETY: as the caller says; a stored tree does not keep the function.
-    unsafe {
-        let operator = node.cast::<pg_sys::OpExpr>();
-        pg_sys::set_opfuncid(operator);
-        (*operator).opfuncid.to_u32() == pg_sys::F_TEXTCAT
+/// A constant of one of the server's own types.
+unsafe fn is_long(constant: &pg_sys::Const) -> bool {
+    if constant.constisnull || constant.constbyval {
+        return false;
     }
+    // SAFETY: the length says what the value points to; a stored tree keeps values whole.
+    let size = unsafe {
+        match constant.constlen {
+            -1 => pgrx::varsize_any(constant.constvalue.cast_mut_ptr()),
+            -2 => CStr::from_ptr(constant.constvalue.cast_mut_ptr()).count_bytes(),
+            size => size.unsigned_abs() as usize,
+        }
+    };
+    size > MOST_BYTES
+}
+
+/// Whether what a function gives may be larger than what it was given.
+fn may_grow(function: Oid, result: Oid) -> bool {
+    const KEEP_THEIR_SIZE: [u32; 13] = [
+        pg_sys::F_NUMERIC_ADD,
+        pg_sys::F_NUMERIC_SUB,
+        pg_sys::F_NUMERIC_MUL,
+        pg_sys::F_NUMERIC_DIV,
+        pg_sys::F_NUMERIC_MOD,
+        pg_sys::F_NUMERIC_UMINUS,
+        pg_sys::F_NUMERIC_UPLUS,
+        pg_sys::F_NUMERIC_ABS,
+        pg_sys::F_ABS_NUMERIC,
+        pg_sys::F_CEIL_NUMERIC,
+        pg_sys::F_FLOOR_NUMERIC,
+        pg_sys::F_ROUND_NUMERIC,
+        pg_sys::F_TRUNC_NUMERIC,
+    ];
+    // SAFETY: a lookup.
+    let is_small = unsafe { pg_sys::get_typbyval(result) };
+    !is_small && !KEEP_THEIR_SIZE.contains(&function.to_u32())
 }

@@ -66,6 +66,35 @@ fn default_privileges_do_not_reach_into_the_extension() {
     }
 }
 
+/// Hardened databases have it so, and nobody could take an id, nor read where they stand.
+#[test]
+fn default_privileges_that_take_away_leave_everybody_what_the_extension_gives() {
+    let usual = Database::fresh().psql(GRANTED);
+    for update in [false, true] {
+        let database = Database::fresh_plain();
+        let app = database.role("app");
+        if update {
+            database.psql("CREATE EXTENSION shardid VERSION '0.1.0'");
+        }
+        database.psql(
+            "ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC; \
+             ALTER DEFAULT PRIVILEGES REVOKE USAGE ON TYPES FROM PUBLIC",
+        );
+        database.psql(if update {
+            "ALTER EXTENSION shardid UPDATE"
+        } else {
+            "CREATE EXTENSION shardid"
+        });
+        assert_eq!(database.psql(GRANTED), usual, "update: {update}");
+        database.psql(&format!(
+            "SELECT create_shard(5); GRANT USAGE ON SCHEMA shard_0005 TO {app}; \
+             GRANT USAGE ON SEQUENCE shard_0005.shard_id_seq TO {app}"
+        ));
+        let mut client = database.connect_as(&app);
+        run(&mut client, "SELECT next_id(5), id_time(1); SELECT * FROM shardid.shards");
+    }
+}
+
 /// The event trigger looked a function up by its name, with the rights of whoever altered a table.
 #[test]
 fn whoever_has_no_right_to_schema_shardid_alters_and_drops_what_is_his() {

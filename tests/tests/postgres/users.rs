@@ -199,6 +199,17 @@ const PERHAPS: &[(&str, &str)] = &[
     ("CREATE TABLE t (id bigint DEFAULT next_id(@ / 0))", "public.t.id"),
     ("CREATE TABLE t (id bigint DEFAULT next_id((ARRAY[@, 1 / 0])[1]))", "public.t.id"),
     ("CREATE TABLE t (id bigint DEFAULT next_id(length(repeat('x', 1000000000))))", "public.t.id"),
+    // It may take long, and then nobody can interrupt it.
+    (
+        "CREATE TABLE t (id bigint DEFAULT next_id(length((9.999999999 ^ 99999)::text)))",
+        "public.t.id",
+    ),
+    (
+        "CREATE TABLE t (id bigint DEFAULT next_id(CASE WHEN (3 ^ 9.5) > 1 THEN @ END))",
+        "public.t.id",
+    ),
+    ("CREATE TABLE t (id bigint DEFAULT next_id(length('LONG')))", "public.t.id"),
+    ("CREATE TABLE t (id bigint DEFAULT next_id(@MANY))", "public.t.id"),
 ];
 
 /// What says nothing of this shard.
@@ -279,6 +290,7 @@ fn what_may_use_a_shard_is_named_and_does_not_keep_it() {
         for (makes, named) in PERHAPS {
             let makes = makes.replace("@@@", "@-@").replace('@', "5").replace("5-5", "@-@");
             let makes = makes.replace("WARN", WARN);
+            let makes = makes.replace("LONG", &"x".repeat(300)).replace("MANY", &" + 0".repeat(60));
             let words = said(
                 &database,
                 &format!("BEGIN; {settings} {makes}; SELECT drop_shard(5); ROLLBACK"),

@@ -210,6 +210,9 @@ fn a_gapless_ticket_that_lost_its_sequence_says_where_it_stood() {
             take,
             "SELECT next_ticket('in''voices')",
             "SELECT shardid.raise_ticket('in''voices', 7)",
+            // Also where there is nothing to change.
+            "SELECT shardid.limit_ticket('in''voices', NULL)",
+            "SELECT shardid.restep_ticket('in''voices', 2, 3, 0)",
         ] {
             let refusal = expect_error(&mut client, sql, "55000");
             assert_eq!(refusal.detail, "Its last number was 5.");
@@ -230,5 +233,100 @@ fn a_gapless_ticket_that_lost_its_sequence_says_where_it_stood() {
             run(&mut client, "DROP SCHEMA shardid_tickets CASCADE");
         }
         run(&mut client, "SELECT drop_ticket('in''voices')");
+    }
+}
+
+/// It went on above what the sequence has room for, and `raise_ticket` gave the server's own words.
+#[test]
+fn a_ticket_that_was_kept_to_small_numbers_ends_there() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    for gapless in [false, true] {
+        run(&mut client, "SELECT create_ticket('invoices')");
+        let take = if gapless { TAKE } else { "SELECT next_ticket('invoices')" };
+        run(&mut client, "ALTER SEQUENCE shardid_tickets.invoices AS integer");
+        assert_eq!(ids(&mut client, take), [1]);
+        run(&mut client, "SELECT shardid.raise_ticket('invoices', 2147483646)");
+        assert_eq!(ids(&mut client, take), [2_147_483_647]);
+        expect_error(&mut client, take, "22003");
+        for raised in [
+            "SELECT shardid.raise_ticket('invoices', 2147483648)",
+            "SELECT shardid.restep_ticket('invoices', 1, 2, 3000000000)",
+        ] {
+            let refusal = expect_error(&mut client, raised, "22003");
+            assert!(refusal.message.contains("\"invoices\""), "{refusal:?}");
+            assert_eq!(refusal.hint, "ALTER SEQUENCE shardid_tickets.invoices AS bigint;");
+        }
+        if gapless {
+            let hint = expect_error(&mut client, take, "22003").hint;
+            run(&mut client, &hint);
+            assert_eq!(ids(&mut client, take), [2_147_483_648]);
+            // Nor does the sequence seem to stand below them now.
+            expect_error(&mut client, "SELECT nextval('shardid_tickets.invoices')", "2200H");
+        }
+        run(&mut client, "SELECT drop_ticket('invoices')");
+    }
+}
+
+/// What only the row said went with the extension: that it is gapless, and which numbers are
+/// another server's by now.
+#[test]
+fn a_sequence_that_says_not_enough_is_not_taken_up() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    for before in [
+        "ALTER SEQUENCE shardid_tickets.invoices AS integer; SELECT next_ticket_gapless('invoices')",
+        "SELECT next_ticket('invoices'), shardid.limit_ticket('invoices', 1000)",
+        "SELECT next_ticket_gapless('invoices'), shardid.limit_ticket('invoices', 1000)",
+    ] {
+        run(&mut client, "SELECT create_ticket('invoices')");
+        run(&mut client, before);
+        run(&mut client, "DROP EXTENSION shardid; CREATE EXTENSION shardid");
+        expect_error(&mut client, "SELECT create_ticket('invoices')", "55000");
+        run(&mut client, "DROP SCHEMA shardid_tickets CASCADE");
+    }
+}
+
+/// Its right was looked at before the wait, and the ticket was another by then.
+#[test]
+fn whoever_waited_for_a_ticket_that_became_anothers_is_given_no_number() {
+    let database = Database::fresh();
+    let app = database.role("app");
+    let grant = format!(
+        "GRANT USAGE ON SCHEMA shardid_tickets TO {app}; GRANT USAGE ON SEQUENCE shardid_tickets.invoices TO {app}"
+    );
+    database.psql("SELECT create_ticket('invoices')");
+    database.psql(&grant);
+    let mut owner = database.connect();
+    // The table as a whole, so that whoever waits reads the row that is there afterwards.
+    run(&mut owner, "BEGIN; LOCK TABLE shardid.ticket IN EXCLUSIVE MODE");
+    run(&mut owner, "SELECT drop_ticket('invoices'), create_ticket('invoices')");
+    let refusal = thread::scope(|scope| {
+        let waiting = scope.spawn(|| expect_error(&mut database.connect_as(&app), TAKE, "42501"));
+        wait_until(Duration::from_secs(30), "the other to wait", || {
+            let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            waiting.is_finished() || database.psql(waits) == "1"
+        });
+        assert!(!waiting.is_finished(), "the other did not wait");
+        run(&mut owner, "COMMIT");
+        waiting.join().unwrap()
+    });
+    assert!(refusal.message.contains("invoices"), "{refusal:?}");
+    assert_eq!(ids(&mut owner, TAKE), [1]);
+}
+
+/// What another session has made since a snapshot was a key that is there already, in words of the
+/// server.
+#[test]
+fn a_ticket_and_a_tag_that_were_made_meanwhile_are_to_be_tried_again() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(&mut client, "SELECT create_ticket('a'), create_segment('a', 10)");
+    for make in ["SELECT create_ticket('invoices')", "SELECT create_segment('orders', 10)"] {
+        run(&mut client, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM shardid.ticket");
+        database.psql(make);
+        expect_error(&mut client, make, "40001");
+        run(&mut client, "ROLLBACK");
+        expect_error(&mut client, make, "42710");
     }
 }
