@@ -35,6 +35,10 @@ impl Dump {
             .map_err(|error| Failure::new(format!("could not make a temporary file: {error}")))?;
         let mut command = client_program("pg_dump")?;
         server.address.give_to(&mut command);
+        if !server.dump_options.is_empty() {
+            let own = std::env::var("PGOPTIONS").unwrap_or_default();
+            command.env("PGOPTIONS", format!("{own} {}", server.dump_options));
+        }
         command
             .args(["--format=custom", "--schema-only", "--no-publications", "--no-subscriptions"])
             // As this program speaks with every server.

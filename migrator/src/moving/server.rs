@@ -16,6 +16,8 @@ pub(crate) struct Server {
     pub(crate) node: NodeName,
     pub(crate) address: Address,
     pub(crate) connection: PgConnection,
+    /// With which options pg_dump understands this server's definitions as this session does.
+    pub(super) dump_options: String,
     /// As which program it changes anything; none where it works on no move.
     term: Option<Term>,
     /// What is said before a change in its transaction, for that.
@@ -46,7 +48,16 @@ impl Server {
     pub(crate) async fn connect(file: &ClusterFile, node: &NodeName) -> Result<Self, Failure> {
         let address = file.address(node)?.clone();
         let connection = connect(node, &address, "move").await?;
-        let mut server = Self { node: node.clone(), address, connection, term: None, check: None };
+        let mut server = Self {
+            node: node.clone(),
+            address,
+            connection,
+            dump_options: String::new(),
+            term: None,
+            check: None,
+        };
+        let options = sqlx::query_scalar(sql!("session/changed.sql", "session/for_pg_dump.sql"));
+        server.dump_options = server.column(options).await?.pop().unwrap_or_default();
         server.run(sqlx::query(sql!("move/session.sql"))).await?;
         Ok(server)
     }

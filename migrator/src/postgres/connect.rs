@@ -42,7 +42,9 @@ pub(crate) async fn connect(
     match tokio::time::timeout(limit, options.connect()).await {
         Err(_) => Err(unreachable(format!("no answer within {} s", limit.as_secs()))),
         Ok(Ok(mut connection)) => {
-            for settings in [sql!("session_path.sql"), sql!("session.sql")] {
+            for settings in
+                [sql!("session/path.sql"), sql!("session/changed.sql", "session/usual.sql")]
+            {
                 let set = sqlx::query(settings).execute(&mut connection).await;
                 set.map_err(|error| failure(node, &error))?;
             }

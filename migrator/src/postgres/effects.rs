@@ -36,7 +36,7 @@ impl Hand {
     pub(crate) async fn create_extension(&mut self) -> Result<(), Failure> {
         self.run(sqlx::query(sql!("apply/role_path.sql"))).await?;
         self.run(sqlx::query(sql!("apply/create_extension.sql"))).await?;
-        self.run(sqlx::query(sql!("session_path.sql"))).await
+        self.run(sqlx::query(sql!("session/path.sql"))).await
     }
 
     /// `ALTER EXTENSION UPDATE`.
