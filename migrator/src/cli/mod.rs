@@ -253,7 +253,7 @@ pub(crate) struct Adopt {
 
     /// Take ticket servers that repeat the last second's numbers after a power loss
     ///
-    /// That is innodb_flush_log_at_trx_commit = 2, which is faster.
+    /// That is innodb_flush_log_at_trx_commit = 2, which is faster, or sync_binlog other than 1.
     #[arg(long)]
     pub(crate) accept_power_loss: bool,
 }

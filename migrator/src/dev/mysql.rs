@@ -285,7 +285,12 @@ impl<'a> Server<'a> {
             .arg(format!("--port={}", self.server.port))
             .arg(format!("--server-id={number}"))
             .args(["--bind-address=127.0.0.1", "--skip-name-resolve"])
-            .args(["--log-bin=binlog", "--binlog-format=ROW", "--innodb-flush-log-at-trx-commit=1"])
+            .args([
+                "--log-bin=binlog",
+                "--binlog-format=ROW",
+                "--sync-binlog=1",
+                "--innodb-flush-log-at-trx-commit=1",
+            ])
             .stdin(Stdio::null())
             .stdout(written.try_clone().map_err(failed)?)
             .stderr(written)

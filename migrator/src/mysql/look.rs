@@ -158,6 +158,22 @@ impl Settings {
                 "set it to 1",
             ),
         }
+        // What the binary log has lost is rolled back when the server comes back, though it was flushed.
+        if self.is_on("log_bin") && !["1", ""].contains(&self.get("sync_binlog")) && !power_loss {
+            refuse(
+                format!(
+                    "sync_binlog is {}: after a power loss the last numbers are handed out again",
+                    self.get("sync_binlog")
+                ),
+                "set it to 1, or say `shardid apply --accept-power-loss`",
+            );
+        }
+        if self.get("innodb_flush_method").eq_ignore_ascii_case("nosync") && !power_loss {
+            refuse(
+                "innodb_flush_method is nosync: after a power loss the last numbers are handed out again".to_owned(),
+                "leave it out of the server's option file, or say `shardid apply --accept-power-loss`",
+            );
+        }
         found
     }
 }
@@ -274,6 +290,16 @@ mod tests {
         assert!(refused(&[two], true).is_empty());
         // That one does not even survive a crash of the program.
         assert!(refused(&[("innodb_flush_log_at_trx_commit", "0")], true)[0].contains("crash"));
+        // MariaDB's default.
+        let zero = ("sync_binlog", "0");
+        assert!(refused(&[zero], false)[0].contains("sync_binlog is 0: after a power loss"));
+        assert!(refused(&[("sync_binlog", "100")], false)[0].contains("sync_binlog is 100"));
+        assert!(refused(&[zero], true).is_empty());
+        assert!(refused(&[zero, ("log_bin", "OFF")], false).is_empty());
+        assert!(refused(&[("sync_binlog", "1")], false).is_empty());
+        let nosync = ("innodb_flush_method", "nosync");
+        assert!(refused(&[nosync], false)[0].contains("nosync"));
+        assert!(refused(&[nosync], true).is_empty());
         assert!(refused(&[("version", "10.5.9-MariaDB")], false)[0].contains("MariaDB 10.6"));
         assert!(refused(&[("version", "5.7.44")], false)[0].contains("MySQL 8.0"));
         assert!(refused(&[("super_read_only", "ON")], false)[0].contains("read-only"));

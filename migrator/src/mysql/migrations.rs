@@ -11,7 +11,7 @@ pub(super) const CATALOG: Files<2> = [
 ];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
-pub(super) const SCHEMA: Files<38> = [
+pub(super) const SCHEMA: Files<39> = [
     ("V1__server", sql!("schema/V1__server.sql")),
     ("V2__ticket", sql!("schema/V2__ticket.sql")),
     ("V3__create_ticket", sql!("schema/V3__create_ticket.sql")),
@@ -50,6 +50,7 @@ pub(super) const SCHEMA: Files<38> = [
     ("V36__clock_of_now", sql!("schema/V36__clock_of_now.sql")),
     ("V37__blocks_of_before", sql!("schema/V37__blocks_of_before.sql")),
     ("V38__lowering_that_was_cut", sql!("schema/V38__lowering_that_was_cut.sql")),
+    ("V39__refused_before", sql!("schema/V39__refused_before.sql")),
 ];
 
 #[cfg(test)]

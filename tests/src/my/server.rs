@@ -157,6 +157,7 @@ impl Server {
                 "--server-id=1",
                 "--log-bin=binlog",
                 "--binlog-format=ROW",
+                "--sync-binlog=1",
                 "--skip-name-resolve",
             ])
             .args(["--innodb-buffer-pool-size=32M", "--max-connections=200"])

@@ -17,6 +17,8 @@ on_both_engines!(
     a_row_of_a_transaction_that_does_not_end_is_told,
     lowering_that_was_killed_is_done_by_the_next_call,
     a_set_insert_id_is_told_and_nothing_is_held,
+    a_call_that_is_refused_leaves_out_what_was_drawn_before_its_fence,
+    who_keeps_lowering_from_beginning_is_named,
     a_trigger_that_names_no_shard_is_told_and_the_counters_stay_where_they_stood,
 );
 
@@ -36,11 +38,14 @@ fn with_tables(server: &Server) {
 
 /// Raises both counters so many seconds ahead of the clock.
 fn raise(server: &Server, seconds: i64) {
+    raise_us(server, seconds * 1_000_000);
+}
+
+/// The same in microseconds.
+fn raise_us(server: &Server, ahead: i64) {
     let now: i64 =
         server.value("SELECT timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6))");
-    for (counter, at) in
-        [("counter", now + seconds * 1_000_000), ("counter_128", (now + seconds * 1_000_000) / 128)]
-    {
+    for (counter, at) in [("counter", now + ahead), ("counter_128", (now + ahead) / 128)] {
         server.query(&format!(
             "INSERT INTO shardid.{counter} VALUES ({at}, 0); DELETE FROM shardid.{counter} WHERE id = {at} AND session = 0"
         ));
@@ -259,4 +264,42 @@ fn a_trigger_that_names_no_shard_is_told_and_the_counters_stay_where_they_stood(
         query::<String>(client, "CALL shardid.lower_counters()");
         ids(client, 5, 3);
     }
+}
+
+/// They were put back to where the call had drawn, below the numbers of those who drew after it and
+/// before its fence, and who were given them once the clock had come near.
+fn a_call_that_is_refused_leaves_out_what_was_drawn_before_its_fence(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    with_tables(server);
+    let client = &mut server.connect();
+    query::<u64>(
+        client,
+        "INSERT INTO app.plain (id, tag) VALUES (shardid.id_at_in(utc_timestamp() + INTERVAL 1 DAY, 'js53'), 2)",
+    );
+    let now = "SELECT timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6))";
+    raise_us(server, 10_600_000);
+    let began: i64 = server.value(now);
+    expect_refused(client, "CALL shardid.lower_counters()", "55000");
+    for (counter, unit) in [("counter", 1), ("counter_128", 128)] {
+        query::<u64>(client, &format!("INSERT INTO shardid.{counter} (session) VALUES (0)"));
+        let drawn: i64 = query(client, "SELECT CAST(last_insert_id() AS SIGNED)")[0];
+        // Ids may be 10 s ahead of the clock.
+        assert!(drawn * unit >= began + 10_900_000, "{counter}: {drawn} at {began}");
+        assert!(drawn * unit <= began + 60_000_000, "{counter}: {drawn} at {began}");
+    }
+}
+
+fn who_keeps_lowering_from_beginning_is_named(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    with_tables(server);
+    let other = &mut server.connect();
+    let number: i64 = query(other, "SELECT CAST(connection_id() AS SIGNED)")[0];
+    query::<i64>(other, "SELECT get_lock('shardid.lower_counters', 0)");
+    let client = &mut server.connect();
+    let words = expect_refused(client, "CALL shardid.lower_counters()", "55000");
+    assert!(words.ends_with(&format!("KILL {number}")), "{words}");
+    query::<u64>(client, &format!("KILL {number}"));
+    wait_until(Duration::from_secs(30), "it has gone", || {
+        try_query::<String>(&mut server.connect(), "CALL shardid.lower_counters()").is_ok()
+    });
 }
