@@ -2,6 +2,7 @@
 //!
 //! All moves that are named are looked at before the first is touched.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use shardid_cluster::{MoveEvent, MoveState, next_state};
@@ -58,11 +59,13 @@ async fn confirmed(
             Err(failure) => failures.push(failure),
         }
     }
-    let (mut todo, mut lines) = (Vec::new(), String::new());
+    // What is to be done with each move, and what is to be known of that.
+    let mut lines: BTreeMap<i64, String> = BTreeMap::new();
+    let mut todo = Vec::new();
     for record in records {
         match look(&record) {
             Ok(Todo::Do(line)) => {
-                lines.push_str(&format!("  move {}: {line}\n", record.id));
+                lines.insert(record.id, format!("  move {}: {line}\n", record.id));
                 todo.push(record);
             }
             Ok(Todo::Nothing(why)) => talk::line(format_args!("move {} {why}", record.id)),
@@ -72,20 +75,27 @@ async fn confirmed(
     for record in &todo {
         match closer {
             Closer::OldCopy if !record.retiring => {
-                failures.extend(moving::check_old_copy(file, record).await.err());
+                let looked = moving::check_old_copy(file, record).await;
+                failures.extend(looked.err().map(|f| f.detail(format!("move {}", record.id))));
             }
             Closer::WayBack => {
+                // What does not follow cannot be gone back to.
+                let unread = moving::readers(file, std::slice::from_ref(record)).await;
+                failures.extend(unread.iter().filter_map(moving::Reader::refusal));
                 match moving::look_at_way_back(file, record).await {
-                    Ok(changed) => lines.extend(changed.iter().map(|what| {
-                        format!("    not carried back from {}: {what}\n", record.target)
-                    })),
-                    Err(failure) => failures.push(failure),
+                    Ok(changed) => {
+                        lines.entry(record.id).or_default().extend(changed.iter().map(|what| {
+                            format!("    not carried back from {}: {what}\n", record.target)
+                        }));
+                    }
+                    Err(failure) => failures.push(failure.detail(format!("move {}", record.id))),
                 }
             }
             _ => {}
         }
     }
     Failure::all(failures).map_or(Ok(()), Err)?;
+    let lines: String = todo.iter().filter_map(|record| lines.remove(&record.id)).collect();
     if todo.is_empty() {
         talk::line("nothing to do");
     } else if named.dry_run {
@@ -139,6 +149,19 @@ async fn abort_one(file: &ClusterFile, record: &Move, options: Options) -> Resul
     // First what writers wait for: the target may be down for long.
     let mut entrance =
         Entrance::enter(file, *id).await.map_err(|failure| stands(failure, *id, *state))?;
+    // Another program may have ended it since it was looked at.
+    let now = entrance.record.state;
+    match now {
+        MoveState::Aborted => {
+            talk::line(format_args!("move {id} is aborted already"));
+            return Ok(());
+        }
+        MoveState::Done => {
+            return Err(Failure::new(format!("move {id} is done and cannot be aborted"))
+                .hint("`shardid moves` shows what can be done with it"));
+        }
+        _ => {}
+    }
     let nodes = moving::nodes_of(file, record);
     let given_up = moving::watched(file, nodes, entrance.give_up()).await;
     given_up.map_err(|failure| stands(failure, *id, entrance.record.state))?;
@@ -182,11 +205,16 @@ async fn roll_back_one(file: &ClusterFile, record: &Move, options: Options) -> R
     let unread = moving::readers(file, std::slice::from_ref(record)).await;
     Failure::all(unread.iter().filter_map(moving::Reader::refusal)).map_or(Ok(()), Err)?;
     let mut journal = Journal::open(file).await?;
-    let id = journal
-        .plan(*shard, target, source, Some(record.id), &record.schema, false)
-        .await
-        // Another move of the shard stands.
-        .map_err(Failure::standing)?;
+    let id = journal.plan(*shard, target, source, Some(record.id), &record.schema, false).await;
+    let id = match id {
+        Ok(id) => id,
+        Err(failure) => {
+            // Another move of the shard, or the old copy was dropped meanwhile.
+            let moves = journal.list(0).await?;
+            let stands = moves.iter().any(|m| m.shard == *shard && !m.state.is_over());
+            return Err(if stands { failure.standing() } else { failure });
+        }
+    };
     drop(journal);
     talk::line(format_args!("move {id}: shard {shard} back from {target} to {source}"));
     let mut road = Road::enter(file, id, options)

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardid_cluster::{MoveKind, NodeName, PlannedMove, Shard};
 
 use super::capacity::{self, Pace};
+use super::clean;
 use super::fence::Home;
 use super::journal::Journal;
 use super::login;
@@ -196,6 +197,7 @@ pub(super) async fn check_again(road: &mut Road<'_>) -> Result<(), Failure> {
         failures.extend(said(&road.target.node, problems));
     }
     if road.record.kind == MoveKind::Rollback {
+        clean::check_new_copy(&mut road.source, &road.record).await?;
         for what in schema::not_carried_back(road).await? {
             road.say(format_args!(
                 "not carried back from {}: {what} differs on {}",

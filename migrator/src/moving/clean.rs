@@ -1,15 +1,18 @@
 //! Removing what a move has made and does not need any more.
 
+use std::collections::BTreeSet;
+
 use shardid_cluster::{LeftoverKind, MoveKind, MoveState};
 
 use super::journal::{Journal, Leftover, Move, overtaken};
+use super::progress::line;
 use super::road::Road;
 use super::server::{Batch, Server};
 use super::{fence, nodes_of, stream, watched};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::postgres::{connect, failure, sql};
+use crate::postgres::{connect, failure, ids, sql};
 use crate::talk;
 
 /// What is left to remove once a move is done.
@@ -55,8 +58,9 @@ async fn remove_by_name(road: &mut Road<'_>, left: &Leftover) -> Result<(), Fail
     road.journal.removed(left).await
 }
 
-/// How long dropping a copy waits for those who still read it.
+/// How long dropping a copy waits for those who still read it; and how long without a word.
 const LOCK_MS: u64 = 60_000;
+const QUIET_MS: u64 = 2_000;
 
 /// Drops a copy, if nothing outside its schema would go with it.
 ///
@@ -66,10 +70,20 @@ const LOCK_MS: u64 = 60_000;
 async fn drop_schema(server: &mut Server, record: &Move) -> Result<(), Failure> {
     let schema = record.schema.as_str();
     let of_schema = |text: &'static str| sqlx::query_scalar::<_, String>(text).bind(schema);
-    let mut begin = vec![format!("SET LOCAL lock_timeout = {LOCK_MS}")];
-    begin.extend(server.column(of_schema(sql!("move/clean/lock.sql"))).await?);
-    if let Batch::LockTimeout = server.begin_with(begin).await? {
-        return Err(still_used(server, record));
+    let locks = server.column(of_schema(sql!("move/clean/lock.sql"))).await?;
+    let begin = |ms: u64| {
+        let mut begin = vec![format!("SET LOCAL lock_timeout = {ms}")];
+        begin.extend(locks.iter().cloned());
+        begin
+    };
+    if let Batch::LockTimeout = server.begin_with(begin(QUIET_MS)).await? {
+        let waits = fence::held(server, schema, "the copy cannot be dropped yet").await;
+        for (message, _) in waits.messages() {
+            line(format_args!("  node {}: {message}", server.node));
+        }
+        if let Batch::LockTimeout = server.begin_with(begin(LOCK_MS)).await? {
+            return Err(still_used(server, record).await);
+        }
     }
     let dropped = drop_behind_locks(server, record).await;
     let end = if dropped.is_ok() { sql!("move/commit.sql") } else { sql!("move/rollback.sql") };
@@ -91,7 +105,7 @@ async fn drop_behind_locks(server: &mut Server, record: &Move) -> Result<(), Fai
     statements.extend(server.column::<String>(query).await?);
     cuts::at(format_args!("drop/before"));
     if let Batch::LockTimeout = server.one_batch(statements).await? {
-        return Err(still_used(server, record));
+        return Err(still_used(server, record).await);
     }
     let gone = gone_with_it(server).await?;
     match gone.is_empty() {
@@ -121,23 +135,90 @@ fn takes_along(server: &Server, record: &Move, outside: &[String]) -> Failure {
         outside.join(", ")
     ))
     .at(format!("node {}", server.node))
-    .detail("nothing was changed")
     .hint("these are none of the shard: have them need it no more, then run the same command again")
 }
 
-fn still_used(server: &Server, record: &Move) -> Failure {
-    Failure::new(format!(
-        "could not drop the copy in schema {}: somebody still uses it",
-        record.schema
-    ))
-    .at(format!("node {}", server.node))
-    .hint("look at pg_stat_activity there, then run the same command again")
+async fn still_used(server: &mut Server, record: &Move) -> Failure {
+    let what = format!("could not drop the copy in schema {}", record.schema);
+    fence::held(server, &record.schema, &what).await.hint(fence::AGAIN)
 }
 
-/// Refuses, before anything is touched, to drop an old copy with which something else would go.
+/// Refuses, before anything is touched, to drop an old copy with which something else would go,
+/// or which is the last one.
 pub(crate) async fn check_old_copy(file: &ClusterFile, record: &Move) -> Result<(), Failure> {
+    let mut journal = Journal::look(file).await?;
+    if let Some(going) = going_back(&mut journal, record.id).await? {
+        return Err(going);
+    }
     let mut server = Server::look(file, &record.source).await?;
-    look_at_old_copy(&mut server, record).await
+    look_at_old_copy(&mut server, record).await?;
+    check_owner(file, &mut server, record).await
+}
+
+/// Refuses where the node that has the shard by the map has less of it than an old copy.
+pub(super) async fn check_owner(
+    file: &ClusterFile,
+    old: &mut Server,
+    record: &Move,
+) -> Result<(), Failure> {
+    let map = ids::map(file).await?;
+    let owner = map.node_of(record.shard).unwrap_or(&record.target).clone();
+    if owner == record.source {
+        return Err(Failure::new(format!(
+            "shard {} lives on {owner} by the map: what is there is no old copy",
+            record.shard
+        ))
+        .hint("`shardid moves` and `shardid verify` say what stands"));
+    }
+    let mut server = Server::look(file, &owner).await?;
+    let query = sqlx::query_as(sql!("move/journal/schema_of.sql")).bind(record.shard.as_sql());
+    let home: Option<fence::Home> = server.row(query).await?;
+    let open = home.filter(|home| home.state != "moved");
+    let Some(home) = open else {
+        return Err(Failure::new(format!(
+            "node {owner} does not have shard {}, although the map says so: the old copy on {} is the last one",
+            record.shard, record.source
+        ))
+        .hint("`shardid verify` says what is wrong there"));
+    };
+    let of = |schema: &str| {
+        sqlx::query_scalar::<_, String>(sql!("move/clean/tables.sql")).bind(schema.to_owned())
+    };
+    let there: BTreeSet<String> = server.column(of(&home.schema)).await?.into_iter().collect();
+    let mut missing = old.column(of(&record.schema)).await?;
+    missing.retain(|table| !there.contains(table));
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::new(format!(
+            "the old copy of schema {} on {} has tables that node {owner} has not: {}",
+            record.schema,
+            record.source,
+            missing.join(", ")
+        ))
+        .hint("where that is meant, take them out of the old copy: ALTER TABLE ... SET SCHEMA ...; then run the same command again")),
+    }
+}
+
+/// A move that stands and is going back to an old copy.
+async fn going_back(journal: &mut Journal, id: i64) -> Result<Option<Failure>, Failure> {
+    let moves = journal.list(0).await?;
+    let going = moves.iter().find(|m| m.rollback_of == Some(id) && !m.state.is_over());
+    Ok(going.map(|going| {
+        let failure =
+            Failure::new(format!("move {} is going back to the old copy of move {id}", going.id));
+        match going.state.can_abort() {
+            true => {
+                failure.hint(format!("`shardid resume {0}` or `shardid abort {0}` first", going.id))
+            }
+            false => failure.hint(format!("`shardid resume {}` first", going.id)),
+        }
+    }))
+}
+
+/// Refuses to go back where the copy that is left, which goes at the end, would take something along.
+pub(super) async fn check_new_copy(server: &mut Server, record: &Move) -> Result<(), Failure> {
+    let outside = outside_of(server, &record.schema).await?;
+    if outside.is_empty() { Ok(()) } else { Err(takes_along(server, record, &outside)) }
 }
 
 async fn look_at_old_copy(server: &mut Server, record: &Move) -> Result<(), Failure> {
@@ -150,21 +231,25 @@ async fn look_at_old_copy(server: &mut Server, record: &Move) -> Result<(), Fail
             made.join(", ")
         ))
         .at(format!("node {}", server.node))
-        .detail("nothing was changed")
         .hint(format!(
             "take what it holds to node {}, or out of the schema: ALTER TABLE ... SET SCHEMA ...; then run the same command again",
             record.target
         )));
     }
-    let mut outside =
-        server.column(of_schema(sql!("move/closure.sql", "move/clean/outside.sql"))).await?;
-    // What is ours goes before.
+    let outside = outside_of(server, schema).await?;
+    if outside.is_empty() { Ok(()) } else { Err(takes_along(server, record, &outside)) }
+}
+
+/// What would go with a schema and is none of it, nor ours, which goes before.
+async fn outside_of(server: &mut Server, schema: &str) -> Result<Vec<String>, Failure> {
+    let query = sqlx::query_scalar(sql!("move/closure.sql", "move/clean/outside.sql")).bind(schema);
+    let mut outside: Vec<String> = server.column(query).await?;
     outside.retain(|what| {
         !["shardid_move_", "shardid_back_"]
             .iter()
             .any(|ours| what.contains(&format!(" in publication {ours}")))
     });
-    if outside.is_empty() { Ok(()) } else { Err(takes_along(server, record, &outside)) }
+    Ok(outside)
 }
 
 /// Ends the way back of a move that is done, and drops the old copy.
@@ -195,17 +280,14 @@ async fn drop_old_copy(
     journal.claim(&mut record, &mut [&mut source, &mut target]).await?;
     // Once more, now that nobody else works on it; after this there is no way back.
     if !record.retiring {
+        if let Some(going) = going_back(&mut journal, id).await? {
+            return Err(going);
+        }
         look_at_old_copy(&mut source, &record).await?;
+        check_owner(file, &mut source, &record).await?;
     }
     if !journal.begin_retire(id).await? {
-        let moves = journal.list(0).await?;
-        let going = moves.iter().find(|m| m.rollback_of == Some(id) && !m.state.is_over());
-        let Some(going) = going else { return Err(overtaken(id)) };
-        return Err(Failure::new(format!(
-            "move {} is going back to the old copy of move {id}",
-            going.id
-        ))
-        .hint(format!("`shardid resume {0}` or `shardid abort {0}` first", going.id)));
+        return Err(going_back(&mut journal, id).await?.unwrap_or_else(|| overtaken(id)));
     }
     for left in journal.leftovers(id).await? {
         let on_source = left.node == record.source;

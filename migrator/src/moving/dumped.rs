@@ -57,7 +57,7 @@ impl Dump {
         let text = output(list, "pg_restore", None).await?;
         Ok(text
             .lines()
-            .filter(|l| !l.starts_with(';') && !l.is_empty())
+            .filter(|l| !l.starts_with(';') && !l.is_empty() && !is_fence(l))
             .map(str::to_owned)
             .collect())
     }
@@ -86,9 +86,20 @@ fn by_name(text: &str) -> BTreeMap<String, String> {
     // Before the first are settings of the session, and which server and pg_dump it comes from.
     let text =
         text.rsplit_once("\n-- PostgreSQL database dump complete").map_or(text, |(all, _)| all);
+    // How tables are made from there on; it stands behind what comes before it.
+    let mut made_as: BTreeMap<&str, &str> = BTreeMap::new();
     for definition in text.split("\n-- Name: ").skip(1) {
         let (name, body) = definition.split_once('\n').unwrap_or((definition, ""));
-        let body: Vec<&str> = body.split('\n').filter(|line| !is_for_follower(line)).collect();
+        let mut body: Vec<&str> = body.split('\n').filter(|line| !is_for_follower(line)).collect();
+        let before: Vec<(&str, &str)> = made_as.iter().map(|(what, how)| (*what, *how)).collect();
+        while let Some(last) = body.last() {
+            match last.strip_prefix("SET default_t").and_then(|set| set.split_once(" = ")) {
+                Some((what, how)) => made_as.insert(what, how),
+                None if last.trim_matches(['-', ' ']).is_empty() => None,
+                None => break,
+            };
+            body.pop();
+        }
         let text = body.join("\n");
         let text = text.trim_end_matches(['-', '\n', ' ']);
         let is_guard = name.contains(" shardid_fence; Type: TRIGGER;");
@@ -96,16 +107,23 @@ fn by_name(text: &str) -> BTreeMap<String, String> {
         if is_guard || is_empty {
             continue;
         }
-        // `name; Type: TABLE; Schema: s; Owner: o`
-        let mut parts = name.splitn(3, "; ");
-        let (what, kind) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        let kind = kind.strip_prefix("Type: ").unwrap_or(kind);
-        let rest = parts.next().unwrap_or_default();
+        // `name; Type: TABLE; Schema: s; Owner: o`, where the name may have anything in it.
+        let (what, rest) = name.rsplit_once("; Type: ").unwrap_or((name, ""));
+        let (kind, rest) = rest.split_once("; ").unwrap_or((rest, ""));
         let definition = definitions.entry(format!("{kind} {what}")).or_default();
         definition.push_str(rest);
+        if ["TABLE", "MATERIALIZED VIEW", "INDEX", "CONSTRAINT"].contains(&kind) {
+            definition.extend(before.iter().map(|(what, how)| format!("{what}{how}")));
+        }
         definition.push_str(text);
     }
     definitions
+}
+
+/// Whether a line of contents is a trigger of ours.
+fn is_fence(line: &str) -> bool {
+    description(line)
+        .is_some_and(|what| what.starts_with("TRIGGER ") && what.contains(" shardid_fence "))
 }
 
 /// What a line of contents is about: table of the catalog and number, from

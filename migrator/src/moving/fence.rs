@@ -12,7 +12,7 @@ use super::server::{Batch, Server};
 use crate::failure::Failure;
 use crate::file::Address;
 use crate::postgres::effects::Hand;
-use crate::postgres::{ids, sql};
+use crate::postgres::{failure, ids, sql};
 
 /// Whether the fence still stands.
 pub(super) enum Fence {
@@ -29,6 +29,9 @@ const LOCK_MS_MAX: u64 = 400;
 
 /// Locks that are only taken for a moment wait no longer than this.
 const LOCK_MS: u64 = 10_000;
+
+/// What is switched off is dropped only where nobody has to wait for that for longer.
+const DROP_MS: u64 = 100;
 
 /// The shard's sequence and state on one of the two nodes.
 #[derive(sqlx::FromRow)]
@@ -77,14 +80,44 @@ pub(super) async fn lower_shard(
         let query = sqlx::query_scalar(sql!("move/fence/lower.sql")).bind(shard).bind(schema);
         let statements = source.column(query).await?;
         if let Batch::LockTimeout = source.all_or_none(statements, LOCK_MS).await? {
-            return Err(Failure::new(
-                "could not take the fence down: somebody holds a lock on the shard's tables",
-            )
-            .at(format!("node {}", source.node))
-            .hint("look at pg_stat_activity there"));
+            let what = "could not take the fence down";
+            return Err(held(source, schema, what).await.hint(AGAIN));
         }
+        remove(source, schema).await?;
     }
     Ok(())
+}
+
+/// Drops triggers that are switched off, unless somebody is reading: `shardid apply` does it then.
+async fn remove(server: &mut Server, schema: &str) -> Result<(), Failure> {
+    let query = sqlx::query_scalar(sql!("move/fence/remove.sql")).bind(schema);
+    let statements = server.column(query).await?;
+    if !statements.is_empty() {
+        server.all_or_none(statements, DROP_MS).await?;
+    }
+    Ok(())
+}
+
+/// What helps where locks could not be had.
+pub(super) const AGAIN: &str =
+    "SELECT pg_terminate_backend(…) there ends one; then run the same command again";
+
+fn resume(record: &Move) -> String {
+    format!(
+        "SELECT pg_terminate_backend(…) there ends one; then `shardid resume {}` goes on",
+        record.id
+    )
+}
+
+/// Who holds what could not be had in time.
+pub(super) async fn held(server: &mut Server, schema: &str, what: &str) -> Failure {
+    let query = sqlx::query_scalar(sql!("move/fence/holders.sql")).bind(schema);
+    let holders: Vec<String> = server.column(query).await.unwrap_or_default();
+    let whose = match holders.is_empty() {
+        true => "somebody held a lock on the shard's tables or sequences".to_owned(),
+        false => format!("locks on tables of schema {schema} are held by {}", holders.join(", ")),
+    };
+    Failure::new(format!("{what}: {whose}")).at(format!("node {}", server.node))
 }
 
 /// Makes of the source an old copy that refuses clients by the new node's name.
@@ -96,7 +129,13 @@ pub(super) async fn guard(road: &mut Road<'_>) -> Result<(), Failure> {
         .bind(road.target.node.as_str())
         .bind(version);
     let statements = road.source.column(query).await?;
-    settled(sequences::close_with(road, statements).await?, &road.source.node)
+    match sequences::close_with(road, statements).await? {
+        Batch::Done => Ok(()),
+        Batch::LockTimeout => {
+            let what = "could not close the old copy";
+            Err(held(&mut road.source, &road.record.schema, what).await.hint(resume(&road.record)))
+        }
+    }
 }
 
 /// Lets the target give ids and take writes.
@@ -135,24 +174,20 @@ pub(super) async fn open(road: &mut Road<'_>) -> Result<(), Failure> {
         .bind(dropped_layouts)
         .bind(floors);
     let statements = road.target.column(query).await?;
-    settled(road.target.all_or_none(statements, LOCK_MS).await?, &road.target.node)
+    let schema = road.record.schema.clone();
+    match road.target.all_or_none(statements, LOCK_MS).await? {
+        Batch::Done => remove(&mut road.target, &schema).await,
+        Batch::LockTimeout => {
+            let what = "could not open the shard";
+            Err(held(&mut road.target, &schema, what).await.hint(resume(&road.record)))
+        }
+    }
 }
 
 /// Where the shard is on the source.
 pub(super) async fn home(road: &mut Road<'_>) -> Result<Option<Home>, Failure> {
     let query = sqlx::query_as(sql!("move/journal/schema_of.sql")).bind(road.record.shard.as_sql());
     road.source.row(query).await
-}
-
-fn settled(batch: Batch, node: &shardid_cluster::NodeName) -> Result<(), Failure> {
-    match batch {
-        Batch::Done => Ok(()),
-        Batch::LockTimeout => {
-            Err(Failure::new("somebody holds a lock on the shard's tables or sequences for long")
-                .at(format!("node {node}"))
-                .hint("look at pg_stat_activity there"))
-        }
-    }
 }
 
 /// How often a node is told again when another move was quicker.
@@ -186,6 +221,13 @@ async fn tell(road: &Road<'_>, node: &NodeName, address: &Address) -> Result<(),
     let connection = crate::postgres::connect(node, address, "move").await?;
     let mut hand = Hand { node: node.clone(), connection };
     let map = ids::map(road.file).await?;
-    let one: ShardSet = std::iter::once(road.record.shard).collect();
-    hand.place_shards(&road.file.declared, &map, MapVersion(map.version.0), &one).await
+    let query = sqlx::query_scalar(sql!("move/journal/copy_version.sql"));
+    let known: Option<i64> =
+        query.fetch_optional(&mut hand.connection).await.map_err(|error| failure(node, &error))?;
+    // One that was down has missed other shards, too, and is not to seem to know of them.
+    let shards: ShardSet = match known {
+        Some(known) if known >= map.version.0 - 1 => std::iter::once(road.record.shard).collect(),
+        _ => map.nodes().flat_map(|(_, set)| set.iter().collect::<Vec<_>>()).collect(),
+    };
+    hand.place_shards(&road.file.declared, &map, MapVersion(map.version.0), &shards).await
 }

@@ -91,7 +91,9 @@ pub(crate) fn what_to_do(moves: &[Move]) {
         };
         // These two hurt: somebody waits.
         let hurts = match record.state {
-            MoveState::Fenced | MoveState::Switched => ", and writers are refused",
+            MoveState::Fenced => ", and writers are refused",
+            // Until the target is open, which comes soon after.
+            MoveState::Switched => ", and writers may be refused",
             _ => "",
         };
         talk::line(format_args!(

@@ -22,5 +22,6 @@ mod sequences;
 mod servers;
 mod shared;
 mod soak;
+mod standing;
 mod traffic;
 mod versions;

@@ -27,8 +27,16 @@ impl Journal {
             }
             tokio::time::sleep(LOCK_EVERY).await;
         }
-        Err(Failure::new(format!("somebody else is working on a move of shard {shard}"))
-            .hint("wait for it to end: `shardid moves`"))
+        let query = sqlx::query_scalar(sql!("move/journal/locked_by.sql")).bind(shard.as_sql());
+        let holders: Vec<String> = self.server.column(query).await?;
+        let who = match holders.is_empty() {
+            true => "somebody else".to_owned(),
+            false => holders.join(", "),
+        };
+        let node = &self.server.node;
+        Err(Failure::new(format!("{who} is working on a move of shard {shard}")).hint(format!(
+            "wait for it to end: `shardid moves`; one that hangs is ended by SELECT pg_terminate_backend(…) on node {node}"
+        )))
     }
 
     /// Begins to work on a move: locks its shard, and reads it.

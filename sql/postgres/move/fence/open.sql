@@ -2,13 +2,14 @@
 -- $5 is the name of its sequence, and $6, $7, $8 are schemas, names and layouts
 -- of its id sequences. Where the node was never told of the shard, it has no row yet:
 -- $9 is the layout and $10 the cluster. $11 and $12 are the layouts of id sequences, and
--- what ids of those that were dropped are not above.
+-- what ids of those that were dropped are not above. Triggers are switched off, as by lower.sql: whoever reads
+-- a copy must not keep the shard closed.
 SELECT statement FROM (
     SELECT 1 AS step, c.oid,
-           format('DROP TRIGGER shardid_fence ON %I.%I', n.nspname, c.relname) AS statement
+           format('ALTER TABLE ONLY %I.%I DISABLE TRIGGER shardid_fence', n.nspname, c.relname) AS statement
       FROM pg_class c
       JOIN pg_namespace n ON n.oid = c.relnamespace
-      JOIN pg_trigger t ON t.tgrelid = c.oid AND t.tgname = 'shardid_fence' AND t.tgparentid = 0
+      JOIN pg_trigger t ON t.tgrelid = c.oid AND t.tgname = 'shardid_fence' AND t.tgenabled <> 'D'
      WHERE n.nspname = $2
     UNION ALL
     SELECT 2, 0, format(

@@ -1,0 +1,203 @@
+//! What others do meanwhile neither closes a shard nor costs its last copy.
+
+use std::time::Duration;
+
+use shardid_tests::estate::{DATABASE, Estate, Held, schema};
+use shardid_tests::postgres::Client;
+use shardid_tests::{expect_error, wait_until};
+
+/// A session that reads a copy and does not end.
+fn reader(estate: &Estate, node: &str, shard: u32) -> Client {
+    let mut client = estate.node(node).connect(DATABASE);
+    let read = format!("BEGIN; SELECT count(*) FROM {}.item", schema(shard));
+    client.batch_execute(&read).expect("a copy may be read");
+    client
+}
+
+fn write(estate: &Estate, node: &str, shard: u32) {
+    estate.psql(node, &format!("UPDATE {}.item SET n = n", schema(shard)));
+}
+
+fn switched_off(estate: &Estate, node: &str, shard: u32) -> String {
+    estate.psql(
+        node,
+        &format!(
+            "SELECT count(*) FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid \
+             WHERE tgname = 'shardid_fence' AND tgenabled = 'D' AND c.relnamespace = '{}'::regnamespace",
+            schema(shard)
+        ),
+    )
+}
+
+/// It kept the shard closed on both nodes: to drop a trigger waited for it, after the switch.
+#[test]
+fn whoever_reads_a_copy_does_not_keep_its_shard_closed() {
+    let estate = Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    let number = shard.to_string();
+    estate.make_tables(shard);
+    // The new copy, while it follows; then the old one.
+    let held =
+        estate.run_held("following/before-Compare", &["move", &number, "--to", "pg2", "--yes"]);
+    let mut of_new = reader(&estate, "pg2", shard);
+    let run = held.let_go();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    write(&estate, "pg2", shard);
+    assert_ne!(switched_off(&estate, "pg2", shard), "0");
+    estate.run(&["verify"]).ok();
+    let mut of_old = reader(&estate, "pg1", shard);
+    of_new.batch_execute("ROLLBACK").expect("it is there");
+    // Its triggers that are switched off are in nobody's way, and not carried.
+    let run = estate.run(&["rollback", &estate.last_move(shard), "--yes"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(!run.stderr.contains("not carried back"), "{}", run.stderr);
+    write(&estate, "pg1", shard);
+    assert_ne!(switched_off(&estate, "pg1", shard), "0");
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    expect_error(
+        &mut estate.node("pg1").connect(DATABASE),
+        &format!("UPDATE {}.item SET n = n", schema(shard)),
+        "SI001",
+    );
+    estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
+    assert_ne!(switched_off(&estate, "pg1", shard), "0");
+    // What is left of it goes with the next apply.
+    of_old.batch_execute("ROLLBACK").expect("it is there");
+    estate.run(&["apply", "--yes"]).ok();
+    assert_eq!(switched_off(&estate, "pg1", shard), "0");
+    estate.run(&["plan"]).ok();
+    estate.assert_no_trace(shard);
+}
+
+/// `retire` dropped what nobody else had, and the hint of `rollback` led there.
+#[test]
+fn the_last_copy_of_a_shard_or_a_table_is_not_dropped() {
+    let estate = Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    let (number, schema) = (shard.to_string(), schema(shard));
+    estate.make_tables(shard);
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.gone (id int PRIMARY KEY)"));
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    let id = estate.last_move(shard);
+    estate.psql("pg2", &format!("DROP TABLE {schema}.gone"));
+    let refused = |words: &str| {
+        for command in
+            [["retire", &id, "--dry-run"], ["retire", &id, "--yes"], ["rollback", &id, "--yes"]]
+        {
+            let error = estate.run(&command).refused();
+            assert!(error.contains(words), "{command:?}: {error}");
+            assert!(!error.contains("`shardid retire"), "{command:?}: {error}");
+        }
+    };
+    refused("has tables that node pg2 has not: gone");
+    estate.psql("pg2", &format!("DROP SCHEMA {schema} CASCADE"));
+    refused(&format!("node pg2 does not have shard {shard}"));
+    assert_eq!(estate.psql("pg1", &format!("SELECT count(*) FROM {schema}.gone")), "0");
+    let all = estate.run(&["retire", "--all", "--yes"]).refused();
+    assert!(all.contains("is the last one") && all.contains(&format!("move {id}")), "{all}");
+}
+
+/// The dry run offered to drop the shard itself, and to abort what could not be aborted.
+#[test]
+fn a_rollback_that_stands_switched_is_named_before_anything_else() {
+    let estate = Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    let number = shard.to_string();
+    estate.make_tables(shard);
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    let id = estate.last_move(shard);
+    for (at, can_abort) in
+        [("fenced/before-AwaitDrained", true), ("switched/before-OpenTarget", false)]
+    {
+        estate.run_cut(at, &["rollback", &id, "--yes"]);
+        let back = estate.last_move(shard);
+        for command in [["retire", &id, "--dry-run"], ["retire", &id, "--yes"]] {
+            let error = estate.run(&command).refused();
+            assert!(error.contains(&format!("move {back} is going back")), "{error}");
+            assert_eq!(error.contains("shardid abort"), can_abort, "{error}");
+        }
+        if can_abort {
+            estate.run(&["abort", &back, "--yes"]).ok();
+        } else {
+            estate.run(&["resume", &back]).ok();
+            let run = estate.run(&["abort", &back, "--yes"]);
+            assert_eq!(run.code, 1, "{}", run.stderr);
+        }
+    }
+    estate.assert_no_trace(shard);
+}
+
+/// The shard was back, and the copy that it had left could not go: neither forth nor back.
+#[test]
+fn what_needs_the_copy_that_a_rollback_leaves_is_found_before_it_begins() {
+    let estate = Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    let (number, schema) = (shard.to_string(), schema(shard));
+    estate.make_tables(shard);
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    let id = estate.last_move(shard);
+    for (make, name, take) in [
+        (
+            format!("CREATE PUBLICATION p FOR TABLE {schema}.item"),
+            "in publication p",
+            "DROP PUBLICATION p",
+        ),
+        (
+            format!("CREATE VIEW public.v AS SELECT * FROM {schema}.item"),
+            "public.v",
+            "DROP VIEW public.v",
+        ),
+    ] {
+        estate.psql("pg2", &make);
+        for command in [["rollback", &id, "--dry-run"], ["rollback", &id, "--yes"]] {
+            let error = estate.run(&command).refused();
+            assert!(error.contains(name), "{error}");
+        }
+        assert_eq!(estate.home(shard), "pg2");
+        estate.psql("pg2", take);
+    }
+    estate.psql("pg2", "CREATE TABLE public.defs (n int)");
+    let rule =
+        format!("CREATE RULE rr AS ON INSERT TO public.defs DO ALSO SELECT * FROM {schema}.item");
+    estate.psql("pg2", &rule);
+    let error = estate.run(&["rollback", &id, "--dry-run"]).refused();
+    assert!(error.contains("rule rr on table public.defs"), "{error}");
+    estate.psql("pg2", "DROP TABLE public.defs");
+    estate.run(&["rollback", &id, "--yes"]).ok();
+    estate.assert_no_trace(shard);
+}
+
+/// A node that was down when a shard was moved was given the number of the next map, and seemed to know it.
+#[test]
+fn a_node_that_missed_a_map_is_given_the_whole_of_the_next_one() {
+    let estate = Estate::start(3, 6);
+    let on = |node: &str| (0..6).find(|shard| estate.home(*shard) == node).expect("it has some");
+    let (first, second) = (on("pg1"), on("pg3"));
+    estate.node("pg2").stop();
+    let run = estate.run(&["move", &first.to_string(), "--to", "pg3", "--yes"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    estate.node("pg2").start();
+    estate.run(&["move", &second.to_string(), "--to", "pg1", "--yes"]).ok();
+    let known = format!("SELECT node FROM shardid.shard WHERE shard = {first}");
+    assert_eq!(estate.psql("pg2", &known), "pg3");
+    estate.run(&["plan"]).ok();
+    estate.run(&["verify"]).ok();
+}
+
+/// The lock of a program that was stopped said nothing of who has it.
+#[test]
+fn whoever_has_a_shard_in_hand_is_named() {
+    let estate = Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    estate.make_tables(shard);
+    let held: Held = estate.run_held(
+        "following/before-Compare",
+        &["move", &shard.to_string(), "--to", "pg2", "--yes"],
+    );
+    wait_until(Duration::from_secs(30), "it stands", || !estate.last_move(shard).is_empty());
+    let id = estate.last_move(shard);
+    let run = estate.run(&["abort", &id, "--yes"]);
+    assert!(run.stderr.contains("shardid move by "), "{}", run.stderr);
+    assert!(run.stderr.contains("pg_terminate_backend"), "{}", run.stderr);
+    held.let_go();
+}
