@@ -56,10 +56,7 @@ fn places(estate: &Estate<'_>, catalog: &CatalogTruth, visit: &Visit) -> Vec<Fin
             findings.push(Finding::on(
                 &visit.node,
                 format!("says that shard {shard} lives on {home}, and the map says {place}"),
-                format!(
-                    "`UPDATE shardid.shard SET node = '{place}' WHERE shard = {shard};` on {}",
-                    visit.node
-                ),
+                "`shardid apply`",
             ));
         }
     }

@@ -1,5 +1,7 @@
 //! Shards of the map that are on no node, or take no writes where they are.
 
+use std::collections::BTreeMap;
+
 use shardid_cluster::{NodeName, ShardSet};
 
 use super::{Estate, Finding};
@@ -8,13 +10,20 @@ use crate::postgres::sql;
 
 pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
+    let old_copies = old_copies(estate).await?;
+    let mend = |shard: i32, otherwise: String| match old_copies.get(&shard) {
+        Some((node, schema)) => format!(
+            "an old copy is on {node}, in schema {schema}: keep it until the rows are back, from a backup or from there (pg_dump --schema {schema})"
+        ),
+        None => otherwise,
+    };
     for visit in estate.installed() {
         let lost: Vec<(i32,)> = visit.rows(sql!("verify/lost.sql")).await?;
         for (shard,) in lost {
             findings.push(Finding::on(
                 &visit.node,
                 format!("shard {shard} should be here, and its sequence is gone"),
-                format!("restore its schema from a backup, or begin anew: `SELECT create_shard({shard});`, then `shardid apply`"),
+                mend(shard, format!("restore its schema from a backup, or begin anew: `SELECT create_shard({shard});`, then `shardid apply`")),
             ));
         }
     }
@@ -28,11 +37,26 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
             findings.push(Finding::on(
                 &visit.node,
                 format!("shard {shard} should be here by the map, and is on no node"),
-                "restore the node from a backup if there were rows in it, then `shardid apply`",
+                mend(
+                    shard.as_sql(),
+                    "restore the node from a backup if there were rows in it, then `shardid apply`"
+                        .to_owned(),
+                ),
             ));
         }
     }
     Ok(findings)
+}
+
+/// Where old copies of shards are, and in which schema.
+async fn old_copies(estate: &mut Estate<'_>) -> Result<BTreeMap<i32, (NodeName, String)>, Failure> {
+    let mut copies = BTreeMap::new();
+    for visit in estate.installed() {
+        let found: Vec<(i32, String)> = visit.rows(sql!("verify/old_copies.sql")).await?;
+        let node = visit.node.clone();
+        copies.extend(found.into_iter().map(|(shard, schema)| (shard, (node.clone(), schema))));
+    }
+    Ok(copies)
 }
 
 /// Shards behind a fence at home that no move is going to take down.

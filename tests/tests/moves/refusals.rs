@@ -203,7 +203,7 @@ fn what_makes_no_sense_is_refused_with_the_exit_code_for_it() {
     assert!(said.contains("is already being moved"), "{said}");
     let (code, said) = words(&["resume", &id]);
     assert!(
-        code == 3 && said.contains("somebody else is working on a move of shard"),
+        code == 3 && said.contains("is working on a move of shard"),
         "{code} {said}"
     );
     assert_eq!(held.let_go().code, 0);

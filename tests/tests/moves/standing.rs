@@ -93,6 +93,11 @@ fn the_last_copy_of_a_shard_or_a_table_is_not_dropped() {
     estate.psql("pg2", &format!("DROP SCHEMA {schema} CASCADE"));
     refused(&format!("node pg2 does not have shard {shard}"));
     assert_eq!(estate.psql("pg1", &format!("SELECT count(*) FROM {schema}.gone")), "0");
+    let found = estate.run(&["verify"]);
+    assert!(
+        found.stdout.contains(&format!("an old copy is on pg1, in schema {schema}")),
+        "{found:?}"
+    );
     let all = estate.run(&["retire", "--all", "--yes"]).refused();
     assert!(all.contains("is the last one") && all.contains(&format!("move {id}")), "{all}");
 }
