@@ -906,6 +906,11 @@ BEGIN
                 DETAIL = format('It was placed in database "%s" of the server it came from, which may still hand out its ids.', known.database),
                 HINT = format('When the other copy is gone for good: SELECT adopt_shard(%s); then this again.', shard);
     END IF;
+    IF known.layout <> layout AND lost THEN
+        RAISE EXCEPTION 'shard % had ids of layout "%", and how far they went is not known', shard, known.layout
+            USING ERRCODE = '55000', DETAIL = format('In layout "%s" they might come again.', layout),
+                HINT = format('SELECT create_shard(%s, layout => %L); or take another number.', shard, known.layout);
+    END IF;
     IF known.layout <> layout AND known.floor > shardid.first_id(shard::bigint, layout, NULL::bigint) THEN
         RAISE EXCEPTION 'shard % had ids of layout "%" that are far above those of layout "%"', shard, known.layout, layout
             USING ERRCODE = '55000', DETAIL = format('The last one was %s, and no id comes again.', known.floor),
@@ -1573,6 +1578,11 @@ BEGIN
     END IF;
     -- As for a ticket: nobody else takes numbers until this commits, and it is on disk then.
     PERFORM shardid.alter_sequence(known.sequence::regclass, 'NO CYCLE'::text);
+    IF above > (SELECT s.seqmax FROM pg_sequence s WHERE s.seqrelid = known.sequence) THEN
+        RAISE EXCEPTION 'segment tag "%" has not enough numbers left', tag
+            USING ERRCODE = '22003', DETAIL = format('Its sequence ends at %s.', (SELECT s.seqmax FROM pg_sequence s WHERE s.seqrelid = known.sequence)),
+                HINT = format('ALTER SEQUENCE %s AS bigint NO MAXVALUE;', known.sequence);
+    END IF;
     IF above > coalesce(pg_sequence_last_value(known.sequence), known.start - 1) THEN
         PERFORM setval(known.sequence, above);
     END IF;
@@ -1945,7 +1955,7 @@ BEGIN
     IF following > most THEN
         RAISE EXCEPTION 'ticket "%" has not enough numbers left', known.name
             USING ERRCODE = '22003', DETAIL = format('It stands at %s; its sequence ends at %s.', greatest(known.last_gapless, known.floor), most),
-                HINT = CASE WHEN most < 9223372036854775807 THEN format('ALTER SEQUENCE %s AS bigint;', known.sequence)
+                HINT = CASE WHEN most < 9223372036854775807 THEN format('ALTER SEQUENCE %s AS bigint NO MAXVALUE;', known.sequence)
                     ELSE 'Make another ticket.' END;
     END IF;
 END
@@ -1963,12 +1973,14 @@ DECLARE
 BEGIN
     IF changed.last_gapless IS NULL THEN
         -- All in a new file, so that it counts with the commit, and is undone with it.
-        SELECT CASE s.seqtypid WHEN 'integer'::regtype THEN 2147483647 WHEN 'smallint'::regtype THEN 32767
+        -- An end below its type's is somebody's choice, unless it is that of a ceiling from before.
+        SELECT CASE WHEN EXISTS (SELECT FROM shardid.ticket t WHERE t.name = changed.name AND t.ceiling IS NULL) THEN s.seqmax
+            WHEN s.seqtypid = 'integer'::regtype THEN 2147483647 WHEN s.seqtypid = 'smallint'::regtype THEN 32767
             ELSE 9223372036854775807 END INTO most FROM pg_sequence s WHERE s.seqrelid = changed.sequence;
         IF below > most THEN
             RAISE EXCEPTION 'ticket "%" has not enough numbers left', changed.name
                 USING ERRCODE = '22003', DETAIL = format('Its sequence ends at %s; the next number is to be above %s.', most, last),
-                    HINT = format('ALTER SEQUENCE %s AS bigint;', changed.sequence);
+                    HINT = format('ALTER SEQUENCE %s AS bigint NO MAXVALUE;', changed.sequence);
         END IF;
         top := most;
         IF changed.ceiling <= most THEN
@@ -2039,7 +2051,7 @@ BEGIN
     PERFORM shardid.check_ticket(name, server, servers, floor);
     known := shardid.known_ticket(name);
     PERFORM shardid.check_ticket_there(known, '55000'::text);
-    IF (known.server, known.servers, known.floor) = (server, servers, floor) THEN
+    IF (known.server, known.servers, known.floor) = (server, servers, floor) AND known.ceiling IS NULL THEN
         RETURN;
     END IF;
     PERFORM shardid.hold_ticket(known);
@@ -2111,7 +2123,9 @@ BEGIN
         END IF;
         last := greatest(last, known.floor);
         -- From now on nextval() finds the sequence at its end.
-        PERFORM shardid.alter_sequence(known.sequence::regclass, 'NO MAXVALUE'::text);
+        IF known.ceiling IS NOT NULL THEN
+            PERFORM shardid.alter_sequence(known.sequence::regclass, 'NO MAXVALUE'::text);
+        END IF;
         PERFORM setval(known.sequence, (SELECT s.seqmax FROM pg_sequence s WHERE s.seqrelid = known.sequence));
     ELSE
         -- It may have been given more room since, or set: without the row it would seem to stand there.

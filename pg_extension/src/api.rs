@@ -249,7 +249,16 @@ fn raise_horizon(id: i64, layout: &[u8]) {
     let rule = self::layout(&from_server(layout));
     if let Ok(parts) = rule.decode(id) {
         let index = rule.index_of(Position { tick: parts.tick, slot: parts.slot });
-        or_throw(horizon::get().raise(rule.instant_of(index), true));
+        let instant_us = rule.instant_of(index);
+        // All generators of the database go by it, and it never comes back. Whoever may set the bound
+        // may pass it.
+        if let Some(jump_us) = settings::max_jump_us()
+            && !backend::is_superuser()
+            && instant_us - backend::now_us() > jump_us.max(settings::max_drift_us())
+        {
+            report::horizon_too_far(id, jump_us).throw();
+        }
+        or_throw(horizon::get().raise(instant_us, true));
     }
 }
 

@@ -280,6 +280,13 @@ pub(crate) fn clock_jumped(jump_us: i64, max_jump_us: i64) -> Report {
         ))
 }
 
+/// An id by which nobody may have the whole database wait.
+pub(crate) fn horizon_too_far(id: i64, max_jump_us: i64) -> Report {
+    Report::new(b"55000", format!("the horizon cannot be raised to id {id}"))
+        .detail(format!("It is of more than shardid.max_jump ({}) after now, and no generator would give an id before that once it comes back from a crash.", seconds(max_jump_us)))
+        .hint("Give the highest id that was handed out; a superuser may go further.")
+}
+
 pub(crate) fn layout_ended(layout: &str) -> Report {
     Report::new(b"22003", format!("layout \"{layout}\" has no ids left: its time is over")).hint(
         "SELECT name, ends_at FROM shardid.layouts; create the shard anew on a layout that lasts.",

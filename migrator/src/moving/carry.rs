@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::fence::Fence;
+use super::fence::{self, Fence};
 use super::road::Road;
 use super::{compare, schema, sequences};
 use crate::failure::Failure;
@@ -12,5 +12,8 @@ pub(super) async fn carry_over(road: &mut Road<'_>, deadline: Instant) -> Result
     if let lost @ Fence::Lost(_) = compare::within(road, deadline).await? {
         return Ok(lost);
     }
-    sequences::carry_over(road, deadline).await
+    if let lost @ Fence::Lost(_) = sequences::carry_over(road, deadline).await? {
+        return Ok(lost);
+    }
+    fence::hold_target(road, deadline).await
 }

@@ -195,7 +195,7 @@ pub(super) async fn check_owner(
             record.source,
             missing.join(", ")
         ))
-        .hint("where that is meant, take them out of the old copy: ALTER TABLE ... SET SCHEMA ...; then run the same command again")),
+        .hint("where they were dropped or renamed on purpose, do the same in the old copy, then run the same command again")),
     }
 }
 
@@ -289,6 +289,8 @@ async fn drop_old_copy(
     if !journal.begin_retire(id).await? {
         return Err(going_back(&mut journal, id).await?.unwrap_or_else(|| overtaken(id)));
     }
+    // What somebody's reading has kept there since the shard was opened.
+    fence::remove(&mut target, &record.schema).await?;
     for left in journal.leftovers(id).await? {
         let on_source = left.node == record.source;
         let (here, there) =

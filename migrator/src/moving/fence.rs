@@ -59,6 +59,7 @@ pub(super) async fn raise(road: &mut Road<'_>, deadline: Instant) -> Result<Fenc
 /// Takes the fence down, if anything of it stands.
 pub(super) async fn lower(road: &mut Road<'_>) -> Result<(), Failure> {
     sequences::let_go(road);
+    road.opening = None;
     lower_on(&mut road.source, &road.record).await?;
     road.forget(&[LeftoverKind::Fence], &road.record.schema.clone()).await
 }
@@ -88,8 +89,8 @@ pub(super) async fn lower_shard(
     Ok(())
 }
 
-/// Drops triggers that are switched off, unless somebody is reading: `shardid apply` does it then.
-async fn remove(server: &mut Server, schema: &str) -> Result<(), Failure> {
+/// Drops triggers that are switched off, unless somebody is reading: they do no harm.
+pub(super) async fn remove(server: &mut Server, schema: &str) -> Result<(), Failure> {
     let query = sqlx::query_scalar(sql!("move/fence/remove.sql")).bind(schema);
     let statements = server.column(query).await?;
     if !statements.is_empty() {
@@ -138,6 +139,39 @@ pub(super) async fn guard(road: &mut Road<'_>) -> Result<(), Failure> {
     }
 }
 
+/// Has a session ready for that, so that the fence need not wait for one.
+pub(super) async fn prepare(road: &mut Road<'_>) -> Result<(), Failure> {
+    if road.opening.is_none() {
+        let (node, term) = (road.target.node.clone(), road.target.term());
+        road.opening = Some(Server::connect_as(road.file, &node, term).await?);
+    }
+    Ok(())
+}
+
+/// Has a session of its own keep everybody's locks off the tables of the target until it is open:
+/// after the switch nobody may be in the way of that.
+pub(super) async fn hold_target(road: &mut Road<'_>, deadline: Instant) -> Result<Fence, Failure> {
+    prepare(road).await?;
+    let mut server = road.opening.take().expect("it was prepared");
+    let node = server.node.clone();
+    let schema = road.record.schema.clone();
+    let query = sqlx::query_scalar(sql!("move/fence/hold_target.sql")).bind(schema.clone());
+    let locks: Vec<String> = server.column(query).await?;
+    let left = deadline.saturating_duration_since(Instant::now()).as_millis();
+    let ms = u64::try_from(left).unwrap_or(LOCK_MS_MAX).clamp(1, LOCK_MS_MAX);
+    let mut begin = vec![format!("SET LOCAL statement_timeout = {ms}")];
+    begin.extend(locks);
+    begin.push("SET LOCAL statement_timeout = 0".to_owned());
+    if let Batch::LockTimeout = server.begin_with(begin).await? {
+        let what = format!("node {node}: the copy there could not be opened");
+        let why = held(&mut server, &schema, &what).await;
+        let why: Vec<String> = why.messages().map(|(message, _)| message.to_owned()).collect();
+        return Ok(Fence::Lost(why.join("; ")));
+    }
+    road.opening = Some(server);
+    Ok(Fence::Held)
+}
+
 /// Lets the target give ids and take writes.
 pub(super) async fn open(road: &mut Road<'_>) -> Result<(), Failure> {
     let version = road.journal.version_of(road.record.shard).await?;
@@ -175,7 +209,17 @@ pub(super) async fn open(road: &mut Road<'_>) -> Result<(), Failure> {
         .bind(floors);
     let statements = road.target.column(query).await?;
     let schema = road.record.schema.clone();
-    match road.target.all_or_none(statements, LOCK_MS).await? {
+    let done = match road.opening.take() {
+        // It has the locks.
+        Some(mut server) => {
+            let mut all = vec![format!("SET LOCAL lock_timeout = {LOCK_MS}")];
+            all.extend(statements);
+            all.push("COMMIT".to_owned());
+            server.one_batch(all).await?
+        }
+        None => road.target.all_or_none(statements, LOCK_MS).await?,
+    };
+    match done {
         Batch::Done => remove(&mut road.target, &schema).await,
         Batch::LockTimeout => {
             let what = "could not open the shard";
@@ -221,13 +265,16 @@ async fn tell(road: &Road<'_>, node: &NodeName, address: &Address) -> Result<(),
     let connection = crate::postgres::connect(node, address, "move").await?;
     let mut hand = Hand { node: node.clone(), connection };
     let map = ids::map(road.file).await?;
-    let query = sqlx::query_scalar(sql!("move/journal/copy_version.sql"));
-    let known: Option<i64> =
-        query.fetch_optional(&mut hand.connection).await.map_err(|error| failure(node, &error))?;
-    // One that was down has missed other shards, too, and is not to seem to know of them.
-    let shards: ShardSet = match known {
-        Some(known) if known >= map.version.0 - 1 => std::iter::once(road.record.shard).collect(),
-        _ => map.nodes().flat_map(|(_, set)| set.iter().collect::<Vec<_>>()).collect(),
-    };
+    let query = sqlx::query_as(sql!("move/journal/copy_version.sql"));
+    let (known, held): (Option<i64>, Vec<i32>) =
+        query.fetch_one(&mut hand.connection).await.map_err(|error| failure(node, &error))?;
+    let mut shards: ShardSet = std::iter::once(road.record.shard).collect();
+    if known.is_none_or(|known| known < map.version.0 - 1) {
+        // It was down, has missed other shards, too, and is not to seem to know of them. What it
+        // holds, or should, is for `shardid plan` where that is not so.
+        let here = map.on(node);
+        let elsewhere = map.shards().without(&here);
+        shards = shards.or(&elsewhere.iter().filter(|s| !held.contains(&s.as_sql())).collect());
+    }
     hand.place_shards(&road.file.declared, &map, MapVersion(map.version.0), &shards).await
 }

@@ -37,7 +37,13 @@ pub(super) async fn make(road: &mut Road<'_>) -> Result<(), Failure> {
             .bind(schema);
         let guard: Vec<String> = road.source.column(guard).await?;
         let text = parts.dump.sql_of(&parts.early).await?;
-        run(road, std::iter::once(text).chain(guard).collect()).await?;
+        let query = sqlx::query_as(sql!("move/carry/default_privileges.sql"));
+        let rights: Vec<(String, bool)> = road.target.rows(query).await?;
+        let of = |before: bool| {
+            rights.iter().filter(move |(_, is_before)| *is_before == before).map(|(s, _)| s.clone())
+        };
+        let statements = of(true).chain([text]).chain(guard).chain(of(false)).collect();
+        run(road, statements).await?;
     }
     Ok(())
 }

@@ -343,6 +343,12 @@ pub(crate) fn may_see(sequence: pg_sys::Oid) -> bool {
     has_any(sequence, user, pg_sys::ACL_SELECT | pg_sys::ACL_USAGE).unwrap_or(true)
 }
 
+/// Whether the user is a superuser.
+pub(crate) fn is_superuser() -> bool {
+    // SAFETY: a lookup.
+    unsafe { pg_sys::superuser() }
+}
+
 /// Whether the user may write rows to a table.
 pub(crate) fn may_write(table: pg_sys::Oid) -> bool {
     // SAFETY: reads a variable.

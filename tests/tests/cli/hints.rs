@@ -8,14 +8,9 @@ use std::path::{Path, PathBuf};
 const KNOWN: &[(&str, &str, &str)] = &[
     ("catalog/V10__nodes_go.sql", "DROP CONSTRAINT", "a statement: references of our own journal"),
     (
-        "move/fence/lower.sql",
+        "move/fence/remove.sql",
         "DROP TRIGGER shardid_fence",
-        "a statement: takes our own trigger away",
-    ),
-    (
-        "move/fence/open.sql",
-        "DROP TRIGGER shardid_fence",
-        "a statement: takes our own trigger away",
+        "a statement: takes our own trigger away, which is switched off",
     ),
     (
         "move/fence/raise.sql",

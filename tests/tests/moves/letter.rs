@@ -56,6 +56,52 @@ fn definitions_keep_their_bytes_and_a_column_may_have_any_name() {
     estate.assert_no_trace(shard);
 }
 
+/// What the operator's role gives to others on all that it makes on the target was given on the copy
+/// as well, or not: the move stopped when all was copied.
+#[test]
+fn default_privileges_of_the_target_are_not_those_of_the_shard() {
+    let estate = Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    let (number, schema) = (shard.to_string(), schema(shard));
+    estate.make_tables(shard);
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE FUNCTION {schema}.f() RETURNS int LANGUAGE sql RETURN 1; CREATE TYPE {schema}.mood AS ENUM ('a'); \
+             CREATE ROLE app; GRANT SELECT ON {schema}.item TO app; CREATE TABLE {schema}.closed (id int PRIMARY KEY)"
+        ),
+    );
+    estate.psql("pg2", "CREATE ROLE app; CREATE ROLE \"A b\"");
+    for change in [
+        "GRANT ALL ON TABLES TO \"A b\" WITH GRANT OPTION",
+        "GRANT SELECT ON TABLES TO app",
+        "GRANT USAGE ON SEQUENCES TO PUBLIC",
+        "REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC",
+        "REVOKE USAGE ON TYPES FROM PUBLIC",
+        "GRANT USAGE ON SCHEMAS TO app",
+        "REVOKE DELETE ON TABLES FROM postgres",
+    ] {
+        estate.psql("pg2", &format!("ALTER DEFAULT PRIVILEGES {change}"));
+    }
+    // By names, as numbers of roles differ.
+    let exploded = "ARRAY(SELECT x.privilege_type || x.grantee::regrole || x.is_grantable FROM aclexplode(acl) x ORDER BY 1)";
+    let acls = format!(
+        "SELECT name, {exploded} FROM ( \
+             SELECT relname AS name, coalesce(relacl, acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::\"char\", relowner)) AS acl \
+                 FROM pg_class WHERE relnamespace = '{schema}'::regnamespace AND relkind IN ('r', 'S') \
+             UNION ALL SELECT proname, coalesce(proacl, acldefault('f', proowner)) FROM pg_proc WHERE pronamespace = '{schema}'::regnamespace \
+             UNION ALL SELECT typname, coalesce(typacl, acldefault('T', typowner)) FROM pg_type WHERE typnamespace = '{schema}'::regnamespace AND typcategory <> 'A' \
+             UNION ALL SELECT nspname, coalesce(nspacl, acldefault('n', nspowner)) FROM pg_namespace WHERE nspname = '{schema}') AS all_acls ORDER BY 1"
+    );
+    let rights = estate.psql("pg1", &acls);
+    let usual = "SELECT defaclobjtype, array(SELECT x::text FROM unnest(defaclacl) x ORDER BY 1) FROM pg_default_acl ORDER BY 1";
+    let before = estate.psql("pg2", usual);
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    assert_eq!(estate.psql("pg2", usual), before);
+    estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
+    assert_eq!(estate.psql("pg2", &acls), rights);
+}
+
 /// An ellipsis in our queries had no place in it, and what pg_dump printed was read as UTF-8.
 #[test]
 fn a_database_in_another_encoding_is_moved() {

@@ -202,10 +202,7 @@ fn what_makes_no_sense_is_refused_with_the_exit_code_for_it() {
     let said = estate.run(&["move", &number, "--to", "pg3", "--yes"]).refused();
     assert!(said.contains("is already being moved"), "{said}");
     let (code, said) = words(&["resume", &id]);
-    assert!(
-        code == 3 && said.contains("is working on a move of shard"),
-        "{code} {said}"
-    );
+    assert!(code == 3 && said.contains("is working on a move of shard"), "{code} {said}");
     assert_eq!(held.let_go().code, 0);
 
     // Moved, with an old copy.

@@ -14,8 +14,12 @@ fn reader(estate: &Estate, node: &str, shard: u32) -> Client {
     client
 }
 
+fn written(shard: u32) -> String {
+    format!("UPDATE {}.item SET n = n", schema(shard))
+}
+
 fn write(estate: &Estate, node: &str, shard: u32) {
-    estate.psql(node, &format!("UPDATE {}.item SET n = n", schema(shard)));
+    estate.psql(node, &written(shard));
 }
 
 fn switched_off(estate: &Estate, node: &str, shard: u32) -> String {
@@ -61,12 +65,74 @@ fn whoever_reads_a_copy_does_not_keep_its_shard_closed() {
     );
     estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
     assert_ne!(switched_off(&estate, "pg1", shard), "0");
-    // What is left of it goes with the next apply.
+    // It does no harm.
+    let plan = estate.run(&["plan"]).ok();
+    assert!(plan.contains("nothing to do"), "{plan}");
     of_old.batch_execute("ROLLBACK").expect("it is there");
-    estate.run(&["apply", "--yes"]).ok();
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
     assert_eq!(switched_off(&estate, "pg1", shard), "0");
-    estate.run(&["plan"]).ok();
     estate.assert_no_trace(shard);
+}
+
+/// A VACUUM of the copy was seen after the switch only, and the shard was open nowhere.
+#[test]
+fn whoever_locks_the_copy_that_is_to_be_opened_is_seen_before_the_switch() {
+    let estate = Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    let number = shard.to_string();
+    estate.make_tables(shard);
+    let lock = format!("BEGIN; LOCK TABLE {}.item IN SHARE UPDATE EXCLUSIVE MODE", schema(shard));
+    for back in [false, true] {
+        let target = if back { "pg1" } else { "pg2" };
+        let mut other = estate.node(target).connect(DATABASE);
+        let command: Vec<String> = match back {
+            false => ["move", &number, "--to", "pg2", "--yes"].map(str::to_owned).into(),
+            true => ["rollback", &estate.last_move(shard), "--yes"].map(str::to_owned).into(),
+        };
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let mut held = estate.run_held("following/before-Compare", &command);
+        other.batch_execute(&lock).expect("nobody else has it");
+        held.go_on();
+        held.wait_for("back to following: node ");
+        // Between two fences.
+        let (source, sql) = (if back { "pg2" } else { "pg1" }, written(shard));
+        wait_until(Duration::from_secs(30), "a write at home", || {
+            estate.node(source).try_psql(DATABASE, &sql).is_ok()
+        });
+        other.batch_execute("ROLLBACK").expect("it is there");
+        let run = held.end();
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert!(run.stderr.contains("are held by process"), "{}", run.stderr);
+        assert_eq!(estate.home(shard), target);
+        write(&estate, target, shard);
+    }
+    estate.assert_no_trace(shard);
+}
+
+/// It was told of a shard that is not open there yet, and the move stood.
+#[test]
+fn a_move_that_stands_switched_is_in_no_other_moves_way() {
+    let estate = Estate::start(3, 9);
+    let on_pg1: Vec<u32> = (0..9).filter(|shard| estate.home(*shard) == "pg1").collect();
+    let [first, second, third] = on_pg1[..] else { panic!("{on_pg1:?}") };
+    for (shard, at) in
+        [(first, "switched/before-GuardSource"), (second, "switched/before-OpenTarget")]
+    {
+        estate.make_tables(shard);
+        estate.run_cut(at, &["move", &shard.to_string(), "--to", "pg2", "--yes"]);
+    }
+    for to in ["pg2", "pg3", "pg1"] {
+        estate.run(&["move", &third.to_string(), "--to", to, "--yes"]).ok();
+        estate.run(&["retire", &estate.last_move(third), "--yes"]).ok();
+    }
+    for shard in [first, second] {
+        estate.run(&["resume", &estate.last_move(shard)]).ok();
+        write(&estate, "pg2", shard);
+    }
+    estate.run(&["retire", "--all", "--yes"]).ok();
+    estate.run(&["verify"]).ok();
+    estate.run(&["plan"]).ok();
 }
 
 /// `retire` dropped what nobody else had, and the hint of `rollback` led there.
@@ -76,10 +142,16 @@ fn the_last_copy_of_a_shard_or_a_table_is_not_dropped() {
     let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
     let (number, schema) = (shard.to_string(), schema(shard));
     estate.make_tables(shard);
-    estate.psql("pg1", &format!("CREATE TABLE {schema}.gone (id int PRIMARY KEY)"));
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE TABLE {schema}.gone (id int PRIMARY KEY); CREATE TABLE {schema}.part (id int PRIMARY KEY) PARTITION BY RANGE (id); \
+             CREATE TABLE {schema}.part_1 PARTITION OF {schema}.part FOR VALUES FROM (0) TO (9)"
+        ),
+    );
     estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
     let id = estate.last_move(shard);
-    estate.psql("pg2", &format!("DROP TABLE {schema}.gone"));
+    estate.psql("pg2", &format!("DROP TABLE {schema}.gone, {schema}.part_1"));
     let refused = |words: &str| {
         for command in
             [["retire", &id, "--dry-run"], ["retire", &id, "--yes"], ["rollback", &id, "--yes"]]
@@ -90,6 +162,8 @@ fn the_last_copy_of_a_shard_or_a_table_is_not_dropped() {
         }
     };
     refused("has tables that node pg2 has not: gone");
+    // Partitions go when their time is over.
+    assert!(!estate.run(&["retire", &id, "--dry-run"]).stderr.contains("part_1"));
     estate.psql("pg2", &format!("DROP SCHEMA {schema} CASCADE"));
     refused(&format!("node pg2 does not have shard {shard}"));
     assert_eq!(estate.psql("pg1", &format!("SELECT count(*) FROM {schema}.gone")), "0");

@@ -117,6 +117,31 @@ fn a_lost_shard_is_made_again_above_what_a_session_with_a_larger_drift_has_taken
     assert_none_twice(&accounts);
 }
 
+/// Its ids from before were given again once the clock had covered what lies between the two epochs.
+#[test]
+fn a_lost_shard_is_not_made_again_with_another_layout() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(
+        &mut client,
+        "SELECT create_layout('mine', '2025-12-31 23:59:15Z', '1 ms', 8192, 1024); SELECT create_shard(10, 'photos', 'mine'); \
+         SELECT next_ids(10, 5); DROP SCHEMA photos CASCADE",
+    );
+    for make in [
+        "SELECT create_shard(10)",
+        "SELECT create_shard(10, if_not_exists => true)",
+        "CALL shardid.create_shards(10, 10)",
+    ] {
+        let refusal = expect_error(&mut client, make, "55000");
+        assert!(
+            refusal.hint.starts_with("SELECT create_shard(10, layout => 'mine');"),
+            "{refusal:?}"
+        );
+    }
+    run(&mut client, "SELECT create_shard(10, layout => 'mine')");
+    run(&mut client, "SELECT next_id(10)");
+}
+
 /// An id sequence goes with its table: a new one of that name
 /// began at the clock, below the old one's ids.
 #[test]

@@ -431,3 +431,26 @@ fn a_sequence_that_stands_beyond_any_clock_is_not_taken_up() {
     run(&mut client, &sequence("soon", "59 minutes").replace("40960", "41984"));
     run(&mut client, "RESET shardid.max_jump; SELECT create_shard(41, 'soon')");
 }
+
+/// One call by whoever may make shards had every generator of the database refuse after the next crash.
+#[test]
+fn the_horizon_is_raised_no_further_than_the_clock_may_jump() {
+    let database = Database::fresh();
+    let maker = database.role("maker");
+    database.psql(&format!(
+        "SELECT create_shard(5); GRANT EXECUTE ON FUNCTION shardid.raise_horizon(bigint, text) TO {maker}"
+    ));
+    let mut client = database.connect_as(&maker);
+    let horizon = "SELECT last_value FROM shardid.horizon";
+    let before = database.psql(horizon);
+    for id in ["9000000000000000000", "id_at(now() + interval '61 minutes')"] {
+        let raise = format!("SELECT shardid.raise_horizon({id}, 'instagram')");
+        let refusal = expect_error(&mut client, &raise, "55000");
+        assert!(refusal.message.contains("horizon") && !refusal.hint.is_empty(), "{refusal:?}");
+    }
+    assert_eq!(database.psql(horizon), before);
+    run(
+        &mut client,
+        "SELECT shardid.raise_horizon(id_at(now() + interval '59 minutes'), 'instagram')",
+    );
+}

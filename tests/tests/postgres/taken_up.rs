@@ -102,7 +102,7 @@ fn a_sequence_that_ends_before_its_layout_is_taken_up_when_it_was_altered() {
     run(
         &mut client,
         "CREATE SCHEMA shardid_tickets; CREATE SCHEMA shardid_segments; \
-         CREATE SEQUENCE shardid_tickets.photos MINVALUE -1000 START 1 MAXVALUE 100 CYCLE; CREATE SEQUENCE shardid_segments.orders MAXVALUE 100 CYCLE; \
+         CREATE SEQUENCE shardid_tickets.photos MINVALUE -1000 START 1 CYCLE; CREATE SEQUENCE shardid_segments.orders MAXVALUE 100 CYCLE; \
          SELECT create_ticket('photos'), create_segment('orders', 10)",
     );
     let cycles = "SELECT count(*) FROM pg_sequence WHERE seqcycle";

@@ -255,7 +255,10 @@ fn a_ticket_that_was_kept_to_small_numbers_ends_there() {
         ] {
             let refusal = expect_error(&mut client, raised, "22003");
             assert!(refusal.message.contains("\"invoices\""), "{refusal:?}");
-            assert_eq!(refusal.hint, "ALTER SEQUENCE shardid_tickets.invoices AS bigint;");
+            assert_eq!(
+                refusal.hint,
+                "ALTER SEQUENCE shardid_tickets.invoices AS bigint NO MAXVALUE;"
+            );
         }
         if gapless {
             let hint = expect_error(&mut client, take, "22003").hint;
@@ -266,6 +269,48 @@ fn a_ticket_that_was_kept_to_small_numbers_ends_there() {
         }
         run(&mut client, "SELECT drop_ticket('invoices')");
     }
+}
+
+/// It was taken away without a word.
+#[test]
+fn an_end_that_somebody_chose_stays() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(
+        &mut client,
+        "SELECT create_ticket('invoices'); ALTER SEQUENCE shardid_tickets.invoices MAXVALUE 3",
+    );
+    assert_eq!(ids(&mut client, TAKE), [1]);
+    assert_eq!(
+        ids(&mut client, "SELECT next_ticket_gapless('invoices') FROM generate_series(1, 2)"),
+        [2, 3]
+    );
+    expect_error(&mut client, TAKE, "22003");
+    expect_error(&mut client, "SELECT shardid.raise_ticket('invoices', 4)", "22003");
+    run(&mut client, "SELECT create_ticket('c'); ALTER SEQUENCE shardid_tickets.c MAXVALUE 3");
+    run(&mut client, "SELECT shardid.raise_ticket('c', 2)");
+    assert_eq!(ids(&mut client, "SELECT next_ticket('c')"), [3]);
+    expect_error(&mut client, "SELECT next_ticket('c')", "22003");
+    let hint = expect_error(&mut client, "SELECT shardid.raise_ticket('c', 10)", "22003").hint;
+    run(&mut client, &hint);
+    run(&mut client, "SELECT shardid.raise_ticket('c', 10)");
+    assert_eq!(ids(&mut client, "SELECT next_ticket('c')"), [11]);
+    // The end of a ceiling is no such choice.
+    run(&mut client, "SELECT shardid.limit_ticket('c', 20), shardid.restep_ticket('c', 1, 1, 19)");
+    assert_eq!(ids(&mut client, "SELECT next_ticket('c')"), [20]);
+    run(
+        &mut client,
+        "SELECT create_ticket('r'); SELECT shardid.limit_ticket('r', 3); SELECT shardid.restep_ticket('r', 1, 1, 0)",
+    );
+    assert_eq!(ids(&mut client, "SELECT next_tickets('r', 5)"), [1, 2, 3, 4, 5]);
+    run(
+        &mut client,
+        "SELECT create_segment('s', 10); ALTER SEQUENCE shardid_segments.s AS integer",
+    );
+    let hint =
+        expect_error(&mut client, "SELECT shardid.raise_segment('s', 3000000000)", "22003").hint;
+    run(&mut client, &hint);
+    run(&mut client, "SELECT shardid.raise_segment('s', 3000000000)");
 }
 
 /// What only the row said went with the extension: that it is gapless, and which numbers are
