@@ -1955,7 +1955,7 @@ BEGIN
     IF following > most THEN
         RAISE EXCEPTION 'ticket "%" has not enough numbers left', known.name
             USING ERRCODE = '22003', DETAIL = format('It stands at %s; its sequence ends at %s.', greatest(known.last_gapless, known.floor), most),
-                HINT = CASE WHEN most < 9223372036854775807 THEN format('ALTER SEQUENCE %s AS bigint NO MAXVALUE;', known.sequence)
+                HINT = CASE WHEN most < 9223372036854775807 THEN format('ALTER SEQUENCE %s AS bigint NO MAXVALUE RESTART 9223372036854775807;', known.sequence)
                     ELSE 'Make another ticket.' END;
     END IF;
 END
@@ -2065,6 +2065,33 @@ BEGIN
     known.floor := floor;
     known.ceiling := NULL;
     PERFORM shardid.set_ticket(known, floor);
+END
+$$;
+
+CREATE FUNCTION shardid.is_open_now(shard integer) RETURNS boolean
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'is_open_now_wrapper';
+COMMENT ON FUNCTION shardid.is_open_now(integer) IS
+    'whether a shard is open here as of now, whatever the snapshot of the transaction';
+
+CREATE OR REPLACE FUNCTION shardid.refuse_write() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known shardid.shard;
+BEGIN
+    -- The row decides, as it is now: to take a trigger away waits for others, and a snapshot may be older than a fence.
+    IF shardid.is_open_now(TG_ARGV[0]::integer) THEN
+        RETURN NULL;
+    END IF;
+    SELECT * INTO known FROM shardid.shard s WHERE s.shard = TG_ARGV[0]::integer;
+    IF known.state = 'moved' THEN
+        RAISE EXCEPTION 'shard % lives on node "%", not on this one', known.shard, known.node
+            USING ERRCODE = 'SI001',
+                DETAIL = format('%s is the old copy; the map says so since version %s.', TG_RELID::regclass, known.map_version),
+                HINT = format('Connect to node "%s", or read the map again: shardid map', known.node);
+    END IF;
+    RAISE EXCEPTION 'shard % is fenced: it takes no writes while it is moved', TG_ARGV[0]
+        USING ERRCODE = 'SI002', DETAIL = format('%s belongs to it.', TG_RELID::regclass),
+            HINT = 'Try again in a moment; shardid moves shows the move.';
 END
 $$;
 

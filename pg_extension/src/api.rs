@@ -243,6 +243,12 @@ fn remembered_floor(shard: Option<i64>, layout: Option<&[u8]>) -> Option<i64> {
     Some(last_id_by_horizon(&rule, shard)).max(floor)
 }
 
+/// Whether a shard is open here as of now, whatever the snapshot of the transaction.
+#[pg_extern]
+fn is_open_now(shard: i32) -> bool {
+    catalog::shard(shard).is_some_and(|row| row.state == "open")
+}
+
 /// Has the horizon be no earlier than an id, whose generator nobody here has known so far.
 #[pg_extern]
 fn raise_horizon(id: i64, layout: &[u8]) {

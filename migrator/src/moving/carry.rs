@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::fence::{self, Fence};
+use super::fence::Fence;
 use super::road::Road;
 use super::{compare, schema, sequences};
 use crate::failure::Failure;
@@ -12,8 +12,5 @@ pub(super) async fn carry_over(road: &mut Road<'_>, deadline: Instant) -> Result
     if let lost @ Fence::Lost(_) = compare::within(road, deadline).await? {
         return Ok(lost);
     }
-    if let lost @ Fence::Lost(_) = sequences::carry_over(road, deadline).await? {
-        return Ok(lost);
-    }
-    fence::hold_target(road, deadline).await
+    sequences::carry_over(road, deadline).await
 }

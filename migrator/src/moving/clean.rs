@@ -290,7 +290,7 @@ async fn drop_old_copy(
         return Err(going_back(&mut journal, id).await?.unwrap_or_else(|| overtaken(id)));
     }
     // What somebody's reading has kept there since the shard was opened.
-    fence::remove(&mut target, &record.schema).await?;
+    fence::switch_off(&mut target, record.shard.as_sql(), &record.schema).await?;
     for left in journal.leftovers(id).await? {
         let on_source = left.node == record.source;
         let (here, there) =

@@ -30,7 +30,7 @@ const LOCK_MS_MAX: u64 = 400;
 /// Locks that are only taken for a moment wait no longer than this.
 const LOCK_MS: u64 = 10_000;
 
-/// What is switched off is dropped only where nobody has to wait for that for longer.
+/// What is of no use any more goes only where nobody has to wait for that for longer.
 const DROP_MS: u64 = 100;
 
 /// The shard's sequence and state on one of the two nodes.
@@ -59,7 +59,6 @@ pub(super) async fn raise(road: &mut Road<'_>, deadline: Instant) -> Result<Fenc
 /// Takes the fence down, if anything of it stands.
 pub(super) async fn lower(road: &mut Road<'_>) -> Result<(), Failure> {
     sequences::let_go(road);
-    road.opening = None;
     lower_on(&mut road.source, &road.record).await?;
     road.forget(&[LeftoverKind::Fence], &road.record.schema.clone()).await
 }
@@ -78,23 +77,30 @@ pub(super) async fn lower_shard(
     let shard = shard.as_sql();
     let query = sqlx::query_scalar(sql!("move/fence/stands.sql")).bind(shard).bind(schema);
     if source.column::<bool>(query).await? == [true] {
-        let query = sqlx::query_scalar(sql!("move/fence/lower.sql")).bind(shard).bind(schema);
+        let query = sqlx::query_scalar(sql!("move/fence/lower.sql")).bind(shard);
         let statements = source.column(query).await?;
         if let Batch::LockTimeout = source.all_or_none(statements, LOCK_MS).await? {
             let what = "could not take the fence down";
             return Err(held(source, schema, what).await.hint(AGAIN));
         }
-        remove(source, schema).await?;
+        switch_off(source, shard, schema).await?;
     }
     Ok(())
 }
 
-/// Drops triggers that are switched off, unless somebody is reading: they do no harm.
-pub(super) async fn remove(server: &mut Server, schema: &str) -> Result<(), Failure> {
-    let query = sqlx::query_scalar(sql!("move/fence/remove.sql")).bind(schema);
-    let statements = server.column(query).await?;
-    if !statements.is_empty() {
-        server.all_or_none(statements, DROP_MS).await?;
+/// Takes away the triggers around a shard that is open, which let everybody write, as far as nobody is in
+/// the way: to switch one off waits for VACUUM and its like, to drop it for readers, too.
+pub(super) async fn switch_off(
+    server: &mut Server,
+    shard: i32,
+    schema: &str,
+) -> Result<(), Failure> {
+    for text in [sql!("move/fence/switch_off.sql"), sql!("move/fence/remove.sql")] {
+        let query = sqlx::query_scalar(text).bind(shard).bind(schema);
+        let statements = server.column(query).await?;
+        if !statements.is_empty() {
+            server.all_or_none(statements, DROP_MS).await?;
+        }
     }
     Ok(())
 }
@@ -126,7 +132,6 @@ pub(super) async fn guard(road: &mut Road<'_>) -> Result<(), Failure> {
     let version = road.journal.version_of(road.record.shard).await?;
     let query = sqlx::query_scalar(sql!("move/fence/guard.sql"))
         .bind(road.record.shard.as_sql())
-        .bind(road.record.schema.as_str())
         .bind(road.target.node.as_str())
         .bind(version);
     let statements = road.source.column(query).await?;
@@ -139,37 +144,18 @@ pub(super) async fn guard(road: &mut Road<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Has a session ready for that, so that the fence need not wait for one.
-pub(super) async fn prepare(road: &mut Road<'_>) -> Result<(), Failure> {
-    if road.opening.is_none() {
-        let (node, term) = (road.target.node.clone(), road.target.term());
-        road.opening = Some(Server::connect_as(road.file, &node, term).await?);
-    }
-    Ok(())
-}
-
-/// Has a session of its own keep everybody's locks off the tables of the target until it is open:
-/// after the switch nobody may be in the way of that.
-pub(super) async fn hold_target(road: &mut Road<'_>, deadline: Instant) -> Result<Fence, Failure> {
-    prepare(road).await?;
-    let mut server = road.opening.take().expect("it was prepared");
-    let node = server.node.clone();
+/// Lets through what follows the new copy, now that clients have it there.
+pub(super) async fn let_follow(road: &mut Road<'_>) -> Result<(), Failure> {
     let schema = road.record.schema.clone();
-    let query = sqlx::query_scalar(sql!("move/fence/hold_target.sql")).bind(schema.clone());
-    let locks: Vec<String> = server.column(query).await?;
-    let left = deadline.saturating_duration_since(Instant::now()).as_millis();
-    let ms = u64::try_from(left).unwrap_or(LOCK_MS_MAX).clamp(1, LOCK_MS_MAX);
-    let mut begin = vec![format!("SET LOCAL statement_timeout = {ms}")];
-    begin.extend(locks);
-    begin.push("SET LOCAL statement_timeout = 0".to_owned());
-    if let Batch::LockTimeout = server.begin_with(begin).await? {
-        let what = format!("node {node}: the copy there could not be opened");
-        let why = held(&mut server, &schema, &what).await;
-        let why: Vec<String> = why.messages().map(|(message, _)| message.to_owned()).collect();
-        return Ok(Fence::Lost(why.join("; ")));
+    let query = sqlx::query_scalar(sql!("move/fence/let_follow.sql")).bind(schema.as_str());
+    let statements: Vec<String> = road.source.column(query).await?;
+    match road.source.all_or_none(statements, LOCK_MS).await? {
+        Batch::Done => Ok(()),
+        Batch::LockTimeout => {
+            let what = "the old copy cannot follow yet";
+            Err(held(&mut road.source, &schema, what).await.hint(resume(&road.record)))
+        }
     }
-    road.opening = Some(server);
-    Ok(Fence::Held)
 }
 
 /// Lets the target give ids and take writes.
@@ -209,18 +195,9 @@ pub(super) async fn open(road: &mut Road<'_>) -> Result<(), Failure> {
         .bind(floors);
     let statements = road.target.column(query).await?;
     let schema = road.record.schema.clone();
-    let done = match road.opening.take() {
-        // It has the locks.
-        Some(mut server) => {
-            let mut all = vec![format!("SET LOCAL lock_timeout = {LOCK_MS}")];
-            all.extend(statements);
-            all.push("COMMIT".to_owned());
-            server.one_batch(all).await?
-        }
-        None => road.target.all_or_none(statements, LOCK_MS).await?,
-    };
-    match done {
-        Batch::Done => remove(&mut road.target, &schema).await,
+    let shard = road.record.shard.as_sql();
+    match road.target.all_or_none(statements, LOCK_MS).await? {
+        Batch::Done => switch_off(&mut road.target, shard, &schema).await,
         Batch::LockTimeout => {
             let what = "could not open the shard";
             Err(held(&mut road.target, &schema, what).await.hint(resume(&road.record)))

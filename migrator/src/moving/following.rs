@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::fence::{self, Fence};
+use super::fence::Fence;
 use super::login;
 use super::pace::{Pace, share};
 use super::road::Road;
@@ -251,7 +251,6 @@ pub(super) async fn await_close(road: &mut Road<'_>) -> Result<(), Failure> {
     catch_up(road).await?;
     schema::check_unchanged(road).await?;
     sequences::prepare(road).await?;
-    fence::prepare(road).await?;
     // So that its server need not keep what the source has sent.
     if road.record.way_back && road.record.rollback_of.is_none() {
         let name = road.record.way_back_stream();

@@ -50,8 +50,6 @@ pub(crate) struct Road<'a> {
     /// A session on the source for its sequences, and whether it holds them.
     pub(super) holding: Option<Server>,
     pub(super) held: bool,
-    /// A session on the target that keeps its tables free, until the shard is open there.
-    pub(super) opening: Option<Server>,
     /// What they had given out when they were held.
     pub(super) given: Vec<Given>,
 }
@@ -175,7 +173,6 @@ impl Entrance {
             target,
             holding: None,
             held: false,
-            opening: None,
             given: Vec::new(),
         })
     }

@@ -75,38 +75,55 @@ fn whoever_reads_a_copy_does_not_keep_its_shard_closed() {
     estate.assert_no_trace(shard);
 }
 
-/// A VACUUM of the copy was seen after the switch only, and the shard was open nowhere.
+/// A VACUUM of the copy that was to be opened had the shard open nowhere, and one at home kept it closed
+/// when the move was given up.
 #[test]
-fn whoever_locks_the_copy_that_is_to_be_opened_is_seen_before_the_switch() {
+fn whoever_locks_a_copy_does_not_keep_its_shard_closed() {
     let estate = Estate::start(2, 4);
     let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
     let number = shard.to_string();
     estate.make_tables(shard);
     let lock = format!("BEGIN; LOCK TABLE {}.item IN SHARE UPDATE EXCLUSIVE MODE", schema(shard));
-    for back in [false, true] {
-        let target = if back { "pg1" } else { "pg2" };
-        let mut other = estate.node(target).connect(DATABASE);
-        let command: Vec<String> = match back {
-            false => ["move", &number, "--to", "pg2", "--yes"].map(str::to_owned).into(),
-            true => ["rollback", &estate.last_move(shard), "--yes"].map(str::to_owned).into(),
-        };
-        let command: Vec<&str> = command.iter().map(String::as_str).collect();
-        let mut held = estate.run_held("following/before-Compare", &command);
+    let locked = |node: &str| {
+        let mut other = estate.node(node).connect(DATABASE);
         other.batch_execute(&lock).expect("nobody else has it");
-        held.go_on();
-        held.wait_for("back to following: node ");
-        // Between two fences.
-        let (source, sql) = (if back { "pg2" } else { "pg1" }, written(shard));
-        wait_until(Duration::from_secs(30), "a write at home", || {
-            estate.node(source).try_psql(DATABASE, &sql).is_ok()
-        });
-        other.batch_execute("ROLLBACK").expect("it is there");
-        let run = held.end();
-        assert_eq!(run.code, 0, "{}", run.stderr);
-        assert!(run.stderr.contains("are held by process"), "{}", run.stderr);
-        assert_eq!(estate.home(shard), target);
-        write(&estate, target, shard);
-    }
+        other
+    };
+    // Behind the fence, on the source: it is opened again, and a restored table switches nothing on.
+    let held =
+        estate.run_held("fenced/before-CarryOver", &["move", &number, "--to", "pg2", "--yes"]);
+    let mut other = locked("pg1");
+    held.kill();
+    estate.run(&["abort", &estate.last_move(shard), "--yes"]).ok();
+    write(&estate, "pg1", shard);
+    other.batch_execute("ROLLBACK").expect("it is there");
+    estate.psql("pg1", &format!("ALTER TABLE {}.item ENABLE TRIGGER ALL", schema(shard)));
+    write(&estate, "pg1", shard);
+    estate.run(&["verify"]).ok();
+    // On the copy that is to be opened.
+    let held =
+        estate.run_held("following/before-Compare", &["move", &number, "--to", "pg2", "--yes"]);
+    let mut other = locked("pg2");
+    let run = held.let_go();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    write(&estate, "pg2", shard);
+    other.batch_execute("ROLLBACK").expect("it is there");
+    let mut other = locked("pg1");
+    estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
+    write(&estate, "pg1", shard);
+    other.batch_execute("ROLLBACK").expect("it is there");
+    // Nor on the source after the fence: the old copy follows when it is free.
+    let held = estate.run_held("fenced/before-next", &["move", &number, "--to", "pg2", "--yes"]);
+    let mut other = locked("pg1");
+    let run = held.let_go();
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("are held by process"), "{}", run.stderr);
+    write(&estate, "pg2", shard);
+    let mut closed = estate.node("pg1").connect(DATABASE);
+    expect_error(&mut closed, &written(shard), "SI001");
+    other.batch_execute("ROLLBACK").expect("it is there");
+    estate.run(&["resume", &estate.last_move(shard)]).ok();
+    estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
     estate.assert_no_trace(shard);
 }
 

@@ -18,11 +18,6 @@ SELECT format('trigger %I of %I.%I fires on replicated rows too, and would fire 
   FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE n.nspname = $1 AND NOT t.tgisinternal AND t.tgname <> 'shardid_fence' AND t.tgenabled IN ('A', 'R')
 UNION ALL
-SELECT format('%I.%I has a trigger shardid_fence of another move', n.nspname, c.relname),
-       '`shardid moves` shows the move that has made it, and what can be done; `shardid verify` says what no move knows of'
-  FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
- WHERE n.nspname = $1 AND t.tgname = 'shardid_fence' AND t.tgenabled <> 'D'
-UNION ALL
 SELECT format('column %I of %I.%I is of type %s, by which no row can be found', a.attname, n.nspname, c.relname, format_type(a.atttypid, NULL)),
        format('ALTER TABLE %1$I.%2$I ADD PRIMARY KEY (...); and ALTER TABLE %1$I.%2$I REPLICA IDENTITY DEFAULT;', n.nspname, c.relname)
   FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace

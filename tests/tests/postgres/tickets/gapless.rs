@@ -255,14 +255,17 @@ fn a_ticket_that_was_kept_to_small_numbers_ends_there() {
         ] {
             let refusal = expect_error(&mut client, raised, "22003");
             assert!(refusal.message.contains("\"invoices\""), "{refusal:?}");
-            assert_eq!(
-                refusal.hint,
-                "ALTER SEQUENCE shardid_tickets.invoices AS bigint NO MAXVALUE;"
+            assert!(
+                refusal
+                    .hint
+                    .starts_with("ALTER SEQUENCE shardid_tickets.invoices AS bigint NO MAXVALUE"),
+                "{refusal:?}"
             );
         }
         if gapless {
             let hint = expect_error(&mut client, take, "22003").hint;
             run(&mut client, &hint);
+            expect_error(&mut client, "SELECT nextval('shardid_tickets.invoices')", "2200H");
             assert_eq!(ids(&mut client, take), [2_147_483_648]);
             // Nor does the sequence seem to stand below them now.
             expect_error(&mut client, "SELECT nextval('shardid_tickets.invoices')", "2200H");
