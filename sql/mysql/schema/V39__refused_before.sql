@@ -38,8 +38,7 @@ BEGIN
             ROLLBACK;
             -- Not where another session is at it.
             IF coalesce(stood, stood_128) IS NOT NULL THEN
-                -- Where they stood, and above all that those have been given who drew just before the fence: what
-                -- they have is not later than this.
+                -- Above all that those have been given who drew just before the fence.
                 SET above = timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 11000000;
                 CALL shardid.set_counters(greatest(stood, above), greatest(stood_128, above DIV 128 + 1));
                 DELETE FROM shardid.lowering;
@@ -72,13 +71,17 @@ BEGIN
     IF drawn > above - 1000000 THEN
         INSERT INTO shardid.counter (id, session) VALUES (greatest(drawn, fence), me);
         DELETE FROM shardid.counter WHERE id = greatest(drawn, fence) AND session = me;
-        SET stood = coalesce((SELECT l.stood FROM shardid.lowering l WHERE l.counter = 'counter' AND drawn >= l.raised_to), drawn);
+        -- Whoever drew between these two has a number that is not later than this, by the clock of now: the
+        -- next statements may see another.
+        SET stood = greatest(drawn, timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 11200000);
+        SET stood = coalesce((SELECT l.stood FROM shardid.lowering l WHERE l.counter = 'counter' AND drawn >= l.raised_to), stood);
         REPLACE INTO shardid.lowering VALUES ('counter', stood, greatest(drawn, fence));
     END IF;
     IF drawn_128 > (above - 1000000) DIV 128 THEN
         INSERT INTO shardid.counter_128 (id, session) VALUES (greatest(drawn_128, fence DIV 128), me);
         DELETE FROM shardid.counter_128 WHERE id = greatest(drawn_128, fence DIV 128) AND session = me;
-        SET stood_128 = coalesce((SELECT l.stood FROM shardid.lowering l WHERE l.counter = 'counter_128' AND drawn_128 >= l.raised_to), drawn_128);
+        SET stood_128 = greatest(drawn_128, (timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 11200000) DIV 128 + 1);
+        SET stood_128 = coalesce((SELECT l.stood FROM shardid.lowering l WHERE l.counter = 'counter_128' AND drawn_128 >= l.raised_to), stood_128);
         REPLACE INTO shardid.lowering VALUES ('counter_128', stood_128, greatest(drawn_128, fence DIV 128));
     END IF;
     COMMIT;

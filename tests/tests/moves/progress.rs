@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use shardid_tests::estate::{DATABASE, Estate, schema};
 use shardid_tests::program::{self, program};
+use shardid_tests::wait_until;
 
 use crate::shared;
 
@@ -72,6 +73,7 @@ fn moves_are_held_back_while_a_standby_of_the_target_is_far_behind() {
     // Who does not ask for it waits for nobody.
     estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
     estate.run(&["rollback", &estate.last_move(0), "--yes"]).ok();
+    let back = estate.last_move(0);
 
     // On a terminal each of two moves has a bar.
     let moving =
@@ -91,6 +93,9 @@ fn moves_are_held_back_while_a_standby_of_the_target_is_far_behind() {
         .stdin(Stdio::null());
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| program::run(on_terminal));
+        wait_until(Duration::from_secs(60), "both moves are planned", || {
+            estate.last_move(0) != back && !estate.last_move(1).is_empty()
+        });
         thread::sleep(Duration::from_secs(2));
         let copied =
             "SELECT count(*) FROM pg_namespace WHERE nspname IN ('shard_0000', 'shard_0001')";
