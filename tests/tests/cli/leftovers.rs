@@ -59,7 +59,13 @@ fn a_fence_that_no_move_knows_is_taken_down_by_apply_and_a_copy_put_out_of_the_w
     let cluster = photos();
     let fence = "CREATE TRIGGER shardid_fence BEFORE INSERT ON shard_0003.photos
         FOR EACH STATEMENT EXECUTE FUNCTION shardid.refuse_write('3')";
+    // The row decides: by itself the trigger lets everybody write, and goes all the same.
     cluster.nodes[1].psql(fence);
+    finds_nothing(&cluster);
+    cluster.nodes[1].psql("INSERT INTO shard_0003.photos DEFAULT VALUES");
+    let plan = cluster.run(&["plan"]).ok();
+    assert!(plan.contains("shard 3") || plan.contains(": 3"), "{plan}");
+    cluster.nodes[1].psql("UPDATE shardid.shard SET state = 'fenced' WHERE shard = 3");
     let found = finding(&cluster, &[]);
     let says = "pg2: shard 3 lives here behind a fence, and no move takes that down";
     assert_eq!(found, format!("{says}: `shardid apply`"));

@@ -48,6 +48,7 @@ const ARGUMENTS: &[(&str, &str)] = &[
     ("change", "'CACHE 1'"),
     ("integer", "3"),
     ("bigint", "10"),
+    ("numeric", "10"),
     ("boolean", "true"),
     ("oid[]", "'{}'"),
     ("regclass[]", "'{}'"),
@@ -190,6 +191,7 @@ fn odd_values(kind: &str) -> &'static [&'static str] {
     match kind {
         "integer" => &["NULL", "(-2147483648)", "(-1)", "0", "2147483647"],
         "bigint" => &["NULL", "(-9223372036854775808)", "(-1)", "0", "9223372036854775807"],
+        "numeric" => &["NULL", "(-1)", "0", "1e40", "'NaN'"],
         "text" | "name" => &["NULL", "''", "'.'", "'a.b.c'", "'\"'", "repeat('ä', 70)", "E'a~nb'"],
         "cstring" | "shardid.regsequence" | "regclass" => {
             &["NULL", "'-'", "'0'", "'4294967295'", "'pg_class'"]
