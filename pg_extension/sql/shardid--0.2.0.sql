@@ -1904,7 +1904,7 @@ BEGIN
     PERFORM shardid.check_ticket(name, server, servers, floor);
     known := shardid.known_ticket(name);
     PERFORM shardid.check_ticket_there(known, '55000'::text);
-    IF (known.server, known.servers, known.floor) = (server, servers, floor) AND known.ceiling IS NULL THEN
+    IF (known.server, known.servers, known.floor) = (server, servers, floor) THEN
         RETURN;
     END IF;
     PERFORM shardid.hold_ticket(known);
