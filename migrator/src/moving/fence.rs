@@ -65,7 +65,8 @@ pub(super) async fn lower(road: &mut Road<'_>) -> Result<(), Failure> {
 
 /// The same with a hand on the source alone: the target may be down.
 pub(super) async fn lower_on(source: &mut Server, record: &Move) -> Result<(), Failure> {
-    lower_shard(source, record.shard, &record.schema).await
+    let lowered = lower_shard(source, record.shard, &record.schema).await;
+    lowered.map_err(|failure| failure.hint(resume(record)))
 }
 
 /// The same for a shard of which nothing is known but where it is.
@@ -81,7 +82,7 @@ pub(super) async fn lower_shard(
         let statements = source.column(query).await?;
         if let Batch::LockTimeout = source.all_or_none(statements, LOCK_MS).await? {
             let what = "could not take the fence down";
-            return Err(held(source, schema, what).await.hint(AGAIN));
+            return Err(held(source, schema, what).await);
         }
         switch_off(source, shard, schema).await?;
     }

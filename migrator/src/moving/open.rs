@@ -2,7 +2,7 @@
 
 use shardid_cluster::{NodeName, Shard, ShardSet};
 
-use super::fence::lower_shard;
+use super::fence::{AGAIN, lower_shard};
 use super::journal::{Journal, older_catalog};
 use super::server::{Server, Term};
 use crate::cuts;
@@ -59,7 +59,7 @@ async fn open(journal: &mut Journal, server: &mut Server, shard: Shard) -> Resul
             .at(format!("node {}", server.node))
             .hint("`shardid verify` says what can be done"));
     };
-    lower_shard(server, shard, &schema).await
+    lower_shard(server, shard, &schema).await.map_err(|failure| failure.hint(AGAIN))
 }
 
 /// Draws a term above one that a node knows.
