@@ -2323,14 +2323,17 @@ BEGIN
 
     INSERT INTO shardid.cluster AS c VALUES (cluster, node, layout, shards, map_version)
         ON CONFLICT ((true)) DO UPDATE SET map_version = EXCLUDED.map_version
-        WHERE c.map_version <> EXCLUDED.map_version;
+        WHERE c.map_version < EXCLUDED.map_version;
     GET DIAGNOSTICS changed = ROW_COUNT;
     total := total + changed;
+    -- A move may have changed a row since it was looked at above. Each statement looks again at
+    -- the row as it has become, and leaves alone what is known from a newer map, or is open.
     UPDATE shardid.shard s
         SET cluster = cluster, node = node, map_version = map_version,
             system_identifier = system, database = current_database()
         FROM unnest(placed, nodes) AS m(shard, node)
-        WHERE s.shard = m.shard AND m.node = node
+        WHERE s.shard = m.shard AND m.node = node AND s.state IN ('open', 'fenced')
+            AND coalesce(s.map_version, 0) <= map_version
             AND (s.cluster, s.node, s.system_identifier, s.database)
                 IS DISTINCT FROM (cluster, node, system, current_database()::text);
     GET DIAGNOSTICS changed = ROW_COUNT;
@@ -2342,7 +2345,8 @@ BEGIN
         ON CONFLICT ON CONSTRAINT shard_pkey DO UPDATE
         SET layout = EXCLUDED.layout, state = 'moved', cluster = EXCLUDED.cluster,
             node = EXCLUDED.node, map_version = EXCLUDED.map_version
-        WHERE (s.state, s.cluster, s.node) IS DISTINCT FROM ('moved', EXCLUDED.cluster, EXCLUDED.node);
+        WHERE s.state NOT IN ('open', 'fenced') AND coalesce(s.map_version, 0) <= EXCLUDED.map_version
+            AND (s.state, s.cluster, s.node) IS DISTINCT FROM ('moved', EXCLUDED.cluster, EXCLUDED.node);
     GET DIAGNOSTICS changed = ROW_COUNT;
     RETURN total + changed;
 END

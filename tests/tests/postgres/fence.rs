@@ -99,3 +99,39 @@ fn a_moved_shard_names_its_node_and_is_not_counted_as_the_only_one() {
     database.psql("SELECT create_shard(8)");
     expect_error(&mut client, "SELECT next_id()", "55000");
 }
+
+/// A program that had read the map before a move switched told the node afterwards, and made the
+/// shard that was just opened one that lives elsewhere: open nowhere.
+#[test]
+fn an_old_map_that_waits_for_a_move_does_not_undo_what_the_move_did() {
+    let place = |version: i64, node: &str| {
+        format!(
+            "SELECT shardid.place_shards('photos', 'pg1', 'instagram', 8, {version}, ARRAY[5], '{{{node}}}')"
+        )
+    };
+    let cases = [
+        ("state = 'open', node = 'pg1', map_version = 4", "open|pg1|4"),
+        ("state = 'fenced', node = 'pg1', map_version = 4", "fenced|pg1|4"),
+        ("state = 'moved', node = 'pg2', map_version = 4", "moved|pg2|4"),
+        // A row that knows less is told.
+        ("state = 'moved', node = 'pg2', map_version = 2", "moved|pg3|3"),
+    ];
+    for (change, left) in cases {
+        let database = with_shard();
+        database.psql(&place(1, "pg1"));
+        database.psql("UPDATE shardid.shard SET state = 'moved', node = 'pg4', map_version = 2");
+        let (mut mover, mut teller) = (database.connect(), database.connect());
+        mover.batch_execute(&format!("BEGIN; UPDATE shardid.shard SET {change}")).unwrap();
+        let pid: i32 = teller.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+        thread::scope(|scope| {
+            let telling = scope.spawn(move || teller.batch_execute(&place(3, "pg3")).unwrap());
+            wait_until(Duration::from_secs(10), "the teller to wait", || {
+                waits_for_a_lock(&database, pid)
+            });
+            mover.batch_execute("COMMIT").unwrap();
+            telling.join().unwrap();
+        });
+        let row = database.psql("SELECT state, node, map_version FROM shardid.shard");
+        assert_eq!(row, left, "{change}");
+    }
+}
