@@ -15,6 +15,7 @@ mod compare;
 mod drive;
 mod dumped;
 mod fence;
+mod fingerprint;
 mod following;
 pub(crate) mod journal;
 mod login;

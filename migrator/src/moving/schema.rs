@@ -11,6 +11,7 @@ use shardid_cluster::{LeftoverKind, MoveKind, NodeName};
 
 use super::clean;
 use super::dumped::{Dump, description, entry};
+use super::fingerprint;
 use super::journal::Move;
 use super::road::Road;
 use super::server::{Batch, Server};
@@ -25,9 +26,10 @@ const LOCK_MS: u64 = 60_000;
 pub(super) async fn make(road: &mut Road<'_>) -> Result<(), Failure> {
     let schema = road.record.schema.clone();
     if road.record.shape.is_none() {
-        let definitions = definitions(&mut road.source, &road.record.schema).await?;
-        road.journal.note_shape(road.record.id, &definitions).await?;
-        road.record.shape = Some(definitions);
+        let stream = road.record.stream();
+        let shape = fingerprint::take(&mut road.source, &schema, &stream).await?;
+        road.journal.note_shape(road.record.id, &shape).await?;
+        road.record.shape = Some(shape);
     }
     road.leave_on_target(LeftoverKind::Schema, &schema).await?;
     if !exists(road).await? {
@@ -156,47 +158,48 @@ async fn shape(server: &mut Server, schema: &str) -> Result<String, Failure> {
     Ok(shape.concat())
 }
 
-/// A hash of all definitions, to compare with what they were.
-async fn definitions(server: &mut Server, schema: &str) -> Result<String, Failure> {
-    let query = sqlx::query_scalar(sql!("move/carry/definitions.sql")).bind(schema);
-    let definitions: Vec<String> = server.column(query).await?;
-    Ok(definitions.concat())
-}
-
 /// Refuses to go on with a copy of what is not what it was.
 pub(super) async fn check_definitions(road: &mut Road<'_>) -> Result<(), Failure> {
-    // An old copy is as it was when it was left; a move back has no hash of its own.
+    // An old copy is as it was when it was left; a move back has no fingerprint of its own.
     let Some(before) = road.record.shape.clone() else { return Ok(()) };
-    if definitions(&mut road.source, &road.record.schema).await? == before {
-        Ok(())
-    } else {
-        Err(changed(road, &road.source.node))
+    if !fingerprint::is_one(&before) {
+        return Err(begun_earlier(road));
     }
+    let (schema, stream) = (road.record.schema.clone(), road.record.stream());
+    let differ = fingerprint::changed(&mut road.source, &schema, &stream, &before).await?;
+    if differ.is_empty() { Ok(()) } else { Err(changed(road, &road.source.node, &differ)) }
+}
+
+fn begun_earlier(road: &Road<'_>) -> Failure {
+    let (id, shard, to) = (road.record.id, road.record.shard, &road.target.node);
+    Failure::new(format!("move {id} was begun by an earlier version of this program"))
+        .detail("It has noted the definitions of the schema in another form, by which a change is not seen.")
+        .hint(format!("`shardid abort {id}`, then `shardid move {shard} --to {to}` again"))
 }
 
 /// The same, and refuses where both copies' tables do not look the same.
 pub(super) async fn check_unchanged(road: &mut Road<'_>) -> Result<(), Failure> {
+    check_definitions(road).await?;
     let schema = road.record.schema.clone();
     let (here, there) =
-        tokio::join!(both(&mut road.source, &schema), shape(&mut road.target, &schema));
-    let (definitions, here) = here?;
-    let as_before = road.record.shape.as_ref().is_none_or(|before| *before == definitions);
-    let there = there?;
+        tokio::try_join!(shape(&mut road.source, &schema), shape(&mut road.target, &schema))?;
     // As the source was when it was copied, so was the target.
-    let node = if as_before { &road.target.node } else { &road.source.node };
-    if as_before && here == there { Ok(()) } else { Err(changed(road, node)) }
+    if here == there { Ok(()) } else { Err(changed(road, &road.target.node, &[])) }
 }
 
-async fn both(server: &mut Server, schema: &str) -> Result<(String, String), Failure> {
-    Ok((definitions(server, schema).await?, shape(server, schema).await?))
-}
+/// How many objects that were changed are named.
+const NAMED_MAX: usize = 10;
 
-fn changed(road: &Road<'_>, node: &NodeName) -> Failure {
+fn changed(road: &Road<'_>, node: &NodeName, objects: &[String]) -> Failure {
     let (id, shard) = (road.record.id, road.record.shard);
     match road.record.kind {
         MoveKind::Copy => Failure::new(format!(
-            "schema {} was changed during the move: something was made, dropped, altered or granted",
-            road.record.schema
+            "schema {} was changed during the move: {}",
+            road.record.schema,
+            match objects {
+                [] => "something was made, dropped, altered or granted".to_owned(),
+                [.., _] => named(objects),
+            }
         ))
         .at(format!("node {node}"))
         .hint(format!(
@@ -213,6 +216,14 @@ fn changed(road: &Road<'_>, node: &NodeName) -> Failure {
             road.target.node
         )),
     }
+}
+
+fn named(objects: &[String]) -> String {
+    let mut text = objects[..objects.len().min(NAMED_MAX)].join(", ");
+    if let more @ 1.. = objects.len().saturating_sub(NAMED_MAX) {
+        text.push_str(&format!(" and {more} more"));
+    }
+    text
 }
 
 /// What was changed on the node that is left again, and is not carried back, each

@@ -7,6 +7,7 @@ use sqlx::postgres::{PgArguments, PgConnection, PgRow};
 use sqlx::query::{Query, QueryAs, QueryScalar};
 use sqlx::{AssertSqlSafe, Connection, FromRow, Postgres};
 
+use super::fingerprint::Queries;
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
 use crate::postgres::{connect, failure, is_sqlstate, sql};
@@ -18,6 +19,8 @@ pub(crate) struct Server {
     pub(crate) connection: PgConnection,
     /// With which options pg_dump understands this server's definitions as this session does.
     pub(super) dump_options: String,
+    /// How this server's catalogs are asked for a fingerprint, once that is known.
+    pub(super) fingerprint: Option<Queries>,
     /// As which program it changes anything; none where it works on no move.
     term: Option<Term>,
     /// What is said before a change in its transaction, for that.
@@ -53,6 +56,7 @@ impl Server {
             address,
             connection,
             dump_options: String::new(),
+            fingerprint: None,
             term: None,
             check: None,
         };

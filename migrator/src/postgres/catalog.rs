@@ -16,7 +16,7 @@ use crate::refinery::refinery_session;
 const HISTORY: &str = "shardid.catalog_history";
 
 /// All migrations, in order. Released ones never change.
-const MIGRATIONS: [(&str, &str); 12] = [
+const MIGRATIONS: [(&str, &str); 13] = [
     ("V1__catalog", sql!("catalog/V1__catalog.sql")),
     ("V2__node", sql!("catalog/V2__node.sql")),
     ("V3__map", sql!("catalog/V3__map.sql")),
@@ -29,6 +29,7 @@ const MIGRATIONS: [(&str, &str); 12] = [
     ("V10__nodes_go", sql!("catalog/V10__nodes_go.sql")),
     ("V12__ticket_term", sql!("catalog/V12__ticket_term.sql")),
     ("V13__node_number", sql!("catalog/V13__node_number.sql")),
+    ("V14__fingerprint", sql!("catalog/V14__fingerprint.sql")),
 ];
 
 /// The migrations that this program has.

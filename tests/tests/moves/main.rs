@@ -25,3 +25,4 @@ mod soak;
 mod standing;
 mod traffic;
 mod versions;
+mod zoo;

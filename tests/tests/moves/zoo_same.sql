@@ -1,0 +1,24 @@
+-- What may happen in the schema of rich.sql during a move, a statement each.
+INSERT INTO "@".log SELECT now(), repeat('x', 5000), n FROM generate_series(1, 1000) n;
+UPDATE "@".customer SET note = 'other';
+DELETE FROM "@".event;
+TRUNCATE "@".cached;
+ANALYZE;
+VACUUM;
+VACUUM FULL "@".log;
+VACUUM FREEZE "@".customer;
+CLUSTER "@".cached USING cached_pkey;
+REINDEX TABLE "@".customer;
+REFRESH MATERIALIZED VIEW "@".moods;
+SELECT setval('"@".invoice', 700);
+SELECT nextval('"@".used');
+TRUNCATE "@".orders RESTART IDENTITY;
+SELECT public.next_ids(#, 10000);
+CHECKPOINT;
+CREATE TEMPORARY TABLE scratch (LIKE "@".orders);
+CREATE TABLE public.other (id int PRIMARY KEY);
+CREATE PUBLICATION shardid_move_42 FOR TABLES IN SCHEMA "@";
+CREATE TRIGGER shardid_fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON "@".orders FOR EACH STATEMENT EXECUTE FUNCTION shardid.refuse_write(#);
+ALTER TABLE "@".orders ENABLE ALWAYS TRIGGER shardid_fence;
+ALTER TABLE "@".orders DISABLE TRIGGER shardid_fence;
+DROP TRIGGER shardid_fence ON "@".orders;
