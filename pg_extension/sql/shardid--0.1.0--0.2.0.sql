@@ -2068,26 +2068,37 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION shardid.is_open_now(shard integer) RETURNS boolean
-LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'is_open_now_wrapper';
-COMMENT ON FUNCTION shardid.is_open_now(integer) IS
-    'whether a shard is open here as of now, whatever the snapshot of the transaction';
+CREATE FUNCTION shardid.place_now(shard integer) RETURNS text[]
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'place_now_wrapper';
+COMMENT ON FUNCTION shardid.place_now(integer) IS
+    'state, node and version of the map of a shard as of now, whatever the snapshot of the transaction';
+
+CREATE FUNCTION shardid.is_follower() RETURNS boolean
+LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'is_follower_wrapper';
+COMMENT ON FUNCTION shardid.is_follower() IS
+    'whether this session applies what a copy of a shard follows by: a worker of a subscription that a move has made';
 
 CREATE OR REPLACE FUNCTION shardid.refuse_write() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    known shardid.shard;
+    place text[];
 BEGIN
-    -- The row decides, as it is now: to take a trigger away waits for others, and a snapshot may be older than a fence.
-    IF shardid.is_open_now(TG_ARGV[0]::integer) THEN
-        RETURN NULL;
+    -- What a copy follows by is let through.
+    IF NOT shardid.is_follower() THEN
+        -- The row decides, as it is now: to take a trigger away waits for others, and a snapshot may be older than a fence.
+        place := shardid.place_now(TG_ARGV[0]::integer);
     END IF;
-    SELECT * INTO known FROM shardid.shard s WHERE s.shard = TG_ARGV[0]::integer;
-    IF known.state = 'moved' THEN
-        RAISE EXCEPTION 'shard % lives on node "%", not on this one', known.shard, known.node
+    IF place IS NULL OR place[1] = 'open' THEN
+        IF TG_OP = 'DELETE' THEN
+            RETURN OLD;
+        END IF;
+        RETURN NEW;
+    END IF;
+    IF place[1] = 'moved' THEN
+        RAISE EXCEPTION 'shard % lives on node "%", not on this one', TG_ARGV[0], place[2]
             USING ERRCODE = 'SI001',
-                DETAIL = format('%s is the old copy; the map says so since version %s.', TG_RELID::regclass, known.map_version),
-                HINT = format('Connect to node "%s", or read the map again: shardid map', known.node);
+                DETAIL = format('%s is the old copy; the map says so since version %s.', TG_RELID::regclass, place[3]),
+                HINT = format('Connect to node "%s", or read the map again: shardid map', place[2]);
     END IF;
     RAISE EXCEPTION 'shard % is fenced: it takes no writes while it is moved', TG_ARGV[0]
         USING ERRCODE = 'SI002', DETAIL = format('%s belongs to it.', TG_RELID::regclass),

@@ -14,7 +14,7 @@ use shardid_ids::{
 };
 
 use crate::page::text::from_server;
-use crate::page::{backend, calls, catalog, held, look, sequence};
+use crate::page::{backend, calls, catalog, follower, held, look, sequence};
 use crate::report::{self, Report};
 use crate::{generator, horizon, settings};
 
@@ -243,10 +243,19 @@ fn remembered_floor(shard: Option<i64>, layout: Option<&[u8]>) -> Option<i64> {
     Some(last_id_by_horizon(&rule, shard)).max(floor)
 }
 
-/// Whether a shard is open here as of now, whatever the snapshot of the transaction.
+/// State, node and version of the map of a shard as of now, whatever the snapshot of the transaction.
 #[pg_extern]
-fn is_open_now(shard: i32) -> bool {
-    catalog::shard(shard).is_some_and(|row| row.state == "open")
+fn place_now(shard: i32) -> Vec<Option<String>> {
+    catalog::shard(shard).map_or_else(Vec::new, |row| {
+        let version = row.map_version.map(|version| version.to_string());
+        vec![Some(row.state), row.node, version]
+    })
+}
+
+/// Whether this session applies what comes by a stream of a move.
+#[pg_extern]
+fn is_follower() -> bool {
+    follower::is_follower()
 }
 
 /// Has the horizon be no earlier than an id, whose generator nobody here has known so far.

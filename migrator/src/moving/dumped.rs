@@ -102,7 +102,7 @@ fn by_name(text: &str) -> BTreeMap<String, String> {
         }
         let text = body.join("\n");
         let text = text.trim_end_matches(['-', '\n', ' ']);
-        let is_guard = name.contains(" shardid_fence; Type: TRIGGER;");
+        let is_guard = FENCES.iter().any(|f| name.contains(&format!(" {f}; Type: TRIGGER;")));
         let is_empty = text.trim_start_matches(['-', '\n', ' ']).is_empty();
         if is_guard || is_empty {
             continue;
@@ -120,10 +120,14 @@ fn by_name(text: &str) -> BTreeMap<String, String> {
     definitions
 }
 
+/// The triggers of a fence.
+const FENCES: [&str; 2] = ["shardid_fence", "shardid_fence_rows"];
+
 /// Whether a line of contents is a trigger of ours.
 fn is_fence(line: &str) -> bool {
-    description(line)
-        .is_some_and(|what| what.starts_with("TRIGGER ") && what.contains(" shardid_fence "))
+    description(line).is_some_and(|what| {
+        what.starts_with("TRIGGER ") && FENCES.iter().any(|f| what.contains(&format!(" {f} ")))
+    })
 }
 
 /// What a line of contents is about: table of the catalog and number, from

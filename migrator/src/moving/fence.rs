@@ -145,20 +145,6 @@ pub(super) async fn guard(road: &mut Road<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Lets through what follows the new copy, now that clients have it there.
-pub(super) async fn let_follow(road: &mut Road<'_>) -> Result<(), Failure> {
-    let schema = road.record.schema.clone();
-    let query = sqlx::query_scalar(sql!("move/fence/let_follow.sql")).bind(schema.as_str());
-    let statements: Vec<String> = road.source.column(query).await?;
-    match road.source.all_or_none(statements, LOCK_MS).await? {
-        Batch::Done => Ok(()),
-        Batch::LockTimeout => {
-            let what = "the old copy cannot follow yet";
-            Err(held(&mut road.source, &schema, what).await.hint(resume(&road.record)))
-        }
-    }
-}
-
 /// Lets the target give ids and take writes.
 pub(super) async fn open(road: &mut Road<'_>) -> Result<(), Failure> {
     let version = road.journal.version_of(road.record.shard).await?;

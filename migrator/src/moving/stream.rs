@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use shardid_cluster::LeftoverKind;
 
 use super::checks::oldest_transaction;
-use super::fence;
 use super::login::{self, NewStream};
 use super::road::Road;
 use super::server::{Batch, Server};
@@ -93,7 +92,6 @@ pub(super) async fn open_way_back(road: &mut Road<'_>) -> Result<(), Failure> {
     let Some(seal) = road.record.seal.clone() else {
         return Err(Failure::new("the journal does not say where the way back begins"));
     };
-    fence::let_follow(road).await?;
     let stream = NewStream { name: &name, schema: &road.record.schema, copy: false };
     login::subscribe(&mut road.source, &mut road.target, &stream).await?;
     cuts::at(format_args!("way-back/made"));

@@ -55,6 +55,7 @@ unsafe extern "C-unwind" {
     pub(super) fn XLogRegisterBuffer(block_id: u8, buffer: Buffer, flags: u8);
     pub(super) fn XLogRegisterData(data: *const c_void, length: u32);
     pub(super) fn XLogSetAsyncXactLSN(record: XLogRecPtr);
+    pub(super) fn get_subscription_name(subscription: Oid, missing_ok: bool) -> *mut c_char;
     pub(super) fn end_MultiFuncCall(call: FunctionCallInfo, context: *mut FuncCallContext);
     pub(super) fn init_MultiFuncCall(call: FunctionCallInfo) -> *mut FuncCallContext;
     pub(super) fn readTimeLineHistory(timeline: u32) -> *mut List;

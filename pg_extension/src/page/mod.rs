@@ -6,7 +6,7 @@
 //! reads, [`catalog`] reads the extension's tables, [`backend`] knows what PostgreSQL knows about
 //! this session, [`calls`] reads stored expressions, [`text`] has texts in UTF-8, [`entry`] holds
 //! the functions that PostgreSQL calls without pgrx in between and [`triggers`] those that are
-//! triggers, [`discard`] listens for `DISCARD`, [`ffi`] has the few of PostgreSQL's functions
+//! triggers, [`follower`] knows for whom a worker applies, [`discard`] listens for `DISCARD`, [`ffi`] has the few of PostgreSQL's functions
 //! that are called without pgrx's guard.
 #![allow(unsafe_code)]
 
@@ -16,6 +16,7 @@ pub(crate) mod catalog;
 mod discard;
 pub(crate) mod entry;
 mod ffi;
+pub(crate) mod follower;
 pub(crate) mod held;
 pub(crate) mod highest;
 pub(crate) mod look;

@@ -7,4 +7,4 @@ SELECT coalesce(array_agg(s.shard ORDER BY s.shard), '{}') AS shards
    AND (q.relnamespace, s.shard::text) IN
        (SELECT c.relnamespace, substring(encode(t.tgargs, 'escape') FROM '^[0-9]+')
           FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-         WHERE t.tgname = 'shardid_fence' AND t.tgenabled <> 'D')
+         WHERE t.tgfoid = to_regprocedure('shardid.refuse_write()') AND t.tgenabled <> 'D')

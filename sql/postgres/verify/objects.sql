@@ -52,6 +52,6 @@ SELECT 'fence', n.nspname::text, NULL, NULL,
   FROM pg_trigger t
   JOIN pg_class c ON c.oid = t.tgrelid
   JOIN pg_namespace n ON n.oid = c.relnamespace
- WHERE t.tgname = 'shardid_fence' AND t.tgenabled <> 'D' AND t.tgparentid = 0
+ WHERE t.tgfoid = to_regprocedure('shardid.refuse_write()') AND t.tgenabled <> 'D' AND t.tgparentid = 0
  GROUP BY n.nspname
  ORDER BY 1, 2

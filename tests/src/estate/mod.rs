@@ -230,7 +230,7 @@ impl Estate {
                      UNION ALL SELECT 'subscription ' || subname FROM pg_subscription WHERE subname IN ({moves})
                      UNION ALL SELECT 'role ' || rolname FROM pg_roles WHERE rolname IN ({moves})
                      UNION ALL SELECT 'trigger on ' || tgrelid::regclass FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-                         WHERE tgname = 'shardid_fence' AND relnamespace = to_regnamespace('{schema}')
+                         WHERE tgfoid = 'shardid.refuse_write()'::regprocedure AND relnamespace = to_regnamespace('{schema}')
                      UNION ALL SELECT 'schema ' || nspname FROM pg_namespace WHERE nspname = '{schema}' AND '{node}' <> '{home}'
                      UNION ALL SELECT 'sequence of shard ' || shard FROM shardid.shard WHERE shard = {shard} AND '{node}' <> '{home}' AND sequence IS NOT NULL
                      UNION ALL SELECT 'id sequence ' || sequence::oid FROM shardid.id_sequence s WHERE NOT EXISTS (SELECT FROM pg_class WHERE oid = sequence)"

@@ -7,6 +7,7 @@ mod catalog;
 mod compare;
 mod cut;
 mod following;
+mod guard;
 mod letter;
 mod matrix;
 mod network;

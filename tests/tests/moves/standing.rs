@@ -112,17 +112,14 @@ fn whoever_locks_a_copy_does_not_keep_its_shard_closed() {
     estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
     write(&estate, "pg1", shard);
     other.batch_execute("ROLLBACK").expect("it is there");
-    // Nor on the source after the fence: the old copy follows when it is free.
+    // Nor on the source after the fence, where the old copy follows all the same.
     let held = estate.run_held("fenced/before-next", &["move", &number, "--to", "pg2", "--yes"]);
     let mut other = locked("pg1");
-    let run = held.let_go();
-    assert_eq!(run.code, 3, "{}", run.stderr);
-    assert!(run.stderr.contains("are held by process"), "{}", run.stderr);
+    held.let_go().ok();
     write(&estate, "pg2", shard);
     let mut closed = estate.node("pg1").connect(DATABASE);
     expect_error(&mut closed, &written(shard), "SI001");
     other.batch_execute("ROLLBACK").expect("it is there");
-    estate.run(&["resume", &estate.last_move(shard)]).ok();
     estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
     estate.assert_no_trace(shard);
 }

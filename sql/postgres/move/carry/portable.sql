@@ -35,7 +35,7 @@ SELECT kind, name, md5(definition) AS hash FROM (
     UNION ALL
     SELECT 'trigger', format('%I on %s', t.tgname, t.tgrelid::regclass), concat(pg_get_triggerdef(t.oid), t.tgenabled)
       FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-     WHERE c.relnamespace = (TABLE here) AND NOT t.tgisinternal AND t.tgname <> 'shardid_fence'
+     WHERE c.relnamespace = (TABLE here) AND NOT t.tgisinternal AND t.tgfoid IS DISTINCT FROM to_regprocedure('shardid.refuse_write()')
     UNION ALL
     SELECT 'policy', format('%I on %s', p.polname, p.polrelid::regclass),
            concat_ws(' ', p.polcmd, p.polpermissive, p.polroles::regrole[]::text, pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid))

@@ -16,7 +16,7 @@ UNION ALL
 SELECT format('trigger %I of %I.%I fires on replicated rows too, and would fire twice', t.tgname, n.nspname, c.relname),
        format('ALTER TABLE %I.%I ENABLE TRIGGER %I; or drop it until the move is over', n.nspname, c.relname, t.tgname)
   FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
- WHERE n.nspname = $1 AND NOT t.tgisinternal AND t.tgname <> 'shardid_fence' AND t.tgenabled IN ('A', 'R')
+ WHERE n.nspname = $1 AND NOT t.tgisinternal AND t.tgfoid IS DISTINCT FROM to_regprocedure('shardid.refuse_write()') AND t.tgenabled IN ('A', 'R')
 UNION ALL
 SELECT format('column %I of %I.%I is of type %s, by which no row can be found', a.attname, n.nspname, c.relname, format_type(a.atttypid, NULL)),
        format('ALTER TABLE %1$I.%2$I ADD PRIMARY KEY (...); and ALTER TABLE %1$I.%2$I REPLICA IDENTITY DEFAULT;', n.nspname, c.relname)

@@ -3,5 +3,5 @@
 SELECT pg_describe_object('pg_class'::regclass, c.oid, 0) AS name
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'f', 'm')
-   AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND t.tgname = 'shardid_fence')
+   AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND t.tgfoid = to_regprocedure('shardid.refuse_write()'))
  ORDER BY 1

@@ -5,7 +5,7 @@
 -- The shard's row comes last; its triggers wait for those who took ids from the
 -- shard's sequences and have not committed.
 WITH member AS (
-    SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS name
+    SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS name, c.relkind = 'r' AS has_rows
       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE n.nspname = $2 AND c.relkind IN ('r', 'p')
 )
@@ -22,6 +22,14 @@ SELECT statement FROM (
                name, $1::integer)
       FROM member
     UNION ALL
-    SELECT 4, oid, format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER shardid_fence', name) FROM member
+    -- What replicates, or loads rows as a replica, fires those of rows alone.
+    SELECT 4, oid, format(
+               'CREATE OR REPLACE TRIGGER shardid_fence_rows BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW WHEN (NOT shardid.is_follower()) EXECUTE FUNCTION shardid.refuse_write(%L)',
+               name, $1::integer)
+      FROM member WHERE has_rows
+    UNION ALL
+    SELECT 5, oid, format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER shardid_fence', name)
+                   || CASE WHEN has_rows THEN ', ENABLE ALWAYS TRIGGER shardid_fence_rows' ELSE '' END
+      FROM member
 ) AS steps
  ORDER BY step, oid

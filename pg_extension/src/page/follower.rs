@@ -1,0 +1,52 @@
+//! Whether this session applies what a copy of a shard follows by.
+
+use core::ffi::{CStr, c_char};
+
+use pgrx::pg_sys::{self, Oid};
+
+use super::ffi;
+
+/// What the names of the program's subscriptions begin with; a number follows.
+const STREAMS: [&str; 2] = ["shardid_move_", "shardid_back_"];
+
+/// `DoNotReplicateId`: a session whose changes are not replicated, and come from nowhere.
+const NOWHERE: u16 = u16::MAX;
+
+/// Whether this session applies what comes by a stream of a move: it is the worker of such a
+/// subscription. A worker's origin is named by its subscription's number: `pg_16384`, or
+/// `pg_16384_16390` where it copies a table.
+pub(crate) fn is_follower() -> bool {
+    // SAFETY: a number of this backend's own.
+    let origin = unsafe { pg_sys::replorigin_session_origin };
+    if origin == 0 || origin == NOWHERE {
+        return false;
+    }
+    let mut name: *mut c_char = core::ptr::null_mut();
+    // SAFETY: `name` is written where the origin is known, and is then a string in this memory context.
+    let known = unsafe { pg_sys::replorigin_by_oid(origin, true, &raw mut name) };
+    if !known || name.is_null() {
+        return false;
+    }
+    // SAFETY: as above.
+    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+    let Some(number) = name.strip_prefix(b"pg_") else { return false };
+    let number = number.split(|byte| *byte == b'_').next().unwrap_or_default();
+    let number: Option<u32> = str::from_utf8(number).ok().and_then(|text| text.parse().ok());
+    number.is_some_and(|number| is_stream(Oid::from_u32(number)))
+}
+
+fn is_stream(subscription: Oid) -> bool {
+    // SAFETY: one guard around the call, which gives a string in this memory context, or null.
+    let name = unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| ffi::get_subscription_name(subscription, true))
+    };
+    if name.is_null() {
+        return false;
+    }
+    // SAFETY: as above.
+    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+    STREAMS.iter().any(|stream| {
+        name.strip_prefix(stream.as_bytes())
+            .is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+    })
+}

@@ -1,0 +1,114 @@
+//! What guards a copy that is closed: no way leads past it but the stream that it follows by.
+
+use std::time::Duration;
+
+use shardid_tests::estate::schema;
+use shardid_tests::{expect_error, wait_until};
+
+use crate::shared;
+
+/// Triggers of statements do not fire for what replicates, and those of a replica's session fire
+/// only where they always do: such rows came to a copy that is dropped with them.
+#[test]
+fn no_way_of_writing_passes_a_fence_or_an_old_copys_guard_but_its_own_stream() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let (number, schema) = (shard.to_string(), schema(shard));
+    estate.make_tables(shard);
+    estate.psql(
+        "pg1",
+        &format!("INSERT INTO {schema}.item (n) SELECT n FROM generate_series(1, 9) n"),
+    );
+    let ways = [
+        "INSERT INTO SCHEMA.item (n) VALUES (-1)",
+        "UPDATE SCHEMA.item SET n = -1",
+        "DELETE FROM SCHEMA.item",
+        "TRUNCATE SCHEMA.item CASCADE",
+        "SET session_replication_role = replica; INSERT INTO SCHEMA.item (n) VALUES (-1)",
+        "SET session_replication_role = replica; UPDATE SCHEMA.item SET n = -1",
+        "SET session_replication_role = replica; DELETE FROM SCHEMA.item",
+        "SET session_replication_role = replica; TRUNCATE SCHEMA.item CASCADE",
+        // The worker of a subscription is one that has an origin, whoever says so.
+        "SET session_replication_role = replica; SELECT pg_replication_origin_session_setup('strange'); INSERT INTO SCHEMA.item (n) VALUES (-1)",
+    ];
+    let origin = "SELECT pg_replication_origin_create('strange')";
+    estate.psql("pg1", origin);
+    let refused = |code: &str| {
+        for way in ways {
+            let mut client = estate.node("pg1").connect("app");
+            let words = expect_error(&mut client, &way.replace("SCHEMA", &schema), code);
+            assert!(words.message.contains(&format!("shard {shard}")), "{way}: {words:?}");
+        }
+    };
+    let moving = ["move", &number, "--to", "pg2", "--yes"];
+    let held = estate.run_held("fenced/before-AwaitDrained", &moving);
+    refused("SI002");
+    assert_eq!(held.let_go().code, 0);
+    refused("SI001");
+
+    // Somebody's own replication into the old copy.
+    let table = format!("{schema}.item");
+    estate.psql(
+        "pg3",
+        &format!("CREATE SCHEMA {schema}; CREATE TABLE {table} (id bigint PRIMARY KEY, n bigint)"),
+    );
+    estate.psql(
+        "pg3",
+        &format!(
+            "INSERT INTO {table} VALUES (1, -1); CREATE PUBLICATION strange FOR TABLE {table}"
+        ),
+    );
+    let port = estate.node("pg3").port();
+    estate.psql("pg1", &format!("CREATE SUBSCRIPTION strange CONNECTION 'host=127.0.0.1 port={port} user=postgres dbname=app' PUBLICATION strange WITH (copy_data = false)"));
+    estate.psql("pg3", &format!("INSERT INTO {table} VALUES (2, -1)"));
+    let errors = "SELECT coalesce(sum(apply_error_count), 0) > 0 FROM pg_stat_subscription_stats WHERE subname = 'strange'";
+    wait_until(Duration::from_secs(30), "the strange worker to be refused", || {
+        estate.psql("pg1", errors) == "t"
+    });
+    estate.psql("pg1", "DROP SUBSCRIPTION strange");
+    estate.psql("pg3", &format!("DROP PUBLICATION strange; DROP SCHEMA {schema} CASCADE"));
+    let there = format!("SELECT count(*) FROM {table} WHERE n = -1");
+    assert_eq!(estate.psql("pg1", &there), "0");
+
+    // The way back goes on, whatever it brings.
+    let same = |what: &str| {
+        let rows = format!("SELECT count(*), coalesce(sum(n), 0) FROM {table}");
+        let now = estate.psql("pg2", &rows);
+        wait_until(Duration::from_secs(30), what, || estate.psql("pg1", &rows) == now);
+    };
+    estate.psql("pg2", &format!("INSERT INTO {table} (n) VALUES (100); UPDATE {table} SET n = n + 1000; DELETE FROM {table} WHERE n = 1003"));
+    same("rows to follow");
+    estate.psql("pg2", &format!("TRUNCATE {table} CASCADE; INSERT INTO {table} (n) VALUES (5)"));
+    same("a TRUNCATE to follow");
+    refused("SI001");
+    estate.psql("pg1", "SELECT pg_replication_origin_drop('strange')");
+    estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
+    assert_eq!(estate.psql("pg1", &format!("SELECT count(*), sum(n) FROM {table}")), "1|5");
+    estate.assert_no_trace(shard);
+}
+
+/// A transaction that began before the switch sees the shard's row as it was, and the refusal
+/// says where the shard is by now.
+#[test]
+fn an_old_snapshot_is_told_where_the_shard_lives_by_now() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let (number, schema) = (shard.to_string(), schema(shard));
+    estate.make_tables(shard);
+    for level in ["REPEATABLE READ", "SERIALIZABLE"] {
+        let home = estate.home(shard);
+        let other = if home == "pg1" { "pg2" } else { "pg1" };
+        let mut client = estate.node(&home).connect("app");
+        client.batch_execute(&format!("BEGIN ISOLATION LEVEL {level}; SELECT 1")).unwrap();
+        estate.run(&["move", &number, "--to", other, "--yes"]).ok();
+        let words = expect_error(
+            &mut client,
+            &format!("INSERT INTO {schema}.item (n) VALUES (1)"),
+            "SI001",
+        );
+        assert!(
+            words.message.contains(other) && words.detail.contains("since version"),
+            "{words:?}"
+        );
+        client.batch_execute("ROLLBACK").unwrap();
+        estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
+    }
+}
