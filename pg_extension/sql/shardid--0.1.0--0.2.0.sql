@@ -851,7 +851,7 @@ BEGIN
         RAISE EXCEPTION 'schema "%" has a function next_id() of its own', schema
             USING ERRCODE = '42723',
                 DETAIL = 'Whatever calls that one would call another, or none.',
-                HINT = format('Choose another schema: SELECT create_shard(%s, ''another schema''); or leave it out: SELECT create_shard(%s);', shard, shard);
+                HINT = format('Choose another schema: SELECT create_shard(%s, ''another schema'');', shard);
     END IF;
 END
 $$;
@@ -1367,6 +1367,11 @@ RETURN shardid.make_ticket(name, server, servers, 0::bigint, if_not_exists);
 COMMENT ON FUNCTION @extschema@.create_ticket(text, integer, integer, boolean) IS
     'make a ticket: numbers server, server + servers, ..., so that several servers share them out; returns its sequence';
 
+CREATE FUNCTION shardid.note_dropped() RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'note_dropped_wrapper';
+COMMENT ON FUNCTION shardid.note_dropped() IS
+    'has the transaction take no numbers of a ticket or tag that it makes, as it has dropped one, which a rollback brings back';
+
 CREATE FUNCTION shardid.drop_ticket(name text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1378,6 +1383,7 @@ BEGIN
         PERFORM shardid.drop_sequence(known.sequence::regclass);
     END IF;
     DELETE FROM shardid.ticket t WHERE t.name = drop_ticket.name;
+    PERFORM shardid.note_dropped();
 END
 $$;
 COMMENT ON FUNCTION shardid.drop_ticket(text) IS 'drop_ticket()';
@@ -1608,6 +1614,7 @@ BEGIN
     THEN
         PERFORM shardid.drop_sequence(known.sequence::regclass);
     END IF;
+    PERFORM shardid.note_dropped();
 END
 $$;
 COMMENT ON FUNCTION shardid.drop_segment(text) IS 'drop_segment()';
@@ -2115,6 +2122,10 @@ BEGIN
     known := shardid.known_ticket(name);
     PERFORM shardid.hold_ticket(known);
     IF above > shardid.ticket_last(known) THEN
+        -- One that has handed nothing out may still be without gaps: its numbers begin above that.
+        IF known.last_gapless IS NULL AND pg_sequence_last_value(known.sequence) = known.floor THEN
+            known.floor := above;
+        END IF;
         PERFORM shardid.set_ticket(known, above);
     END IF;
     -- What was forgotten before is behind it now.
@@ -2415,6 +2426,10 @@ BEGIN
     -- Shared, and no row is locked: a transaction that makes a slot may not have written.
     PERFORM shardid.lock_number('shardid.shard_term'::regclass, shard, false);
     SELECT t.term INTO known FROM shardid.shard_term t WHERE t.shard = check_term.shard;
+    IF known IS NULL THEN
+        RAISE EXCEPTION 'shard % is claimed by no program', shard
+            USING ERRCODE = '55000', DETAIL = format('The term asked for is %s.', term), HINT = 'shardid moves shows the moves.';
+    END IF;
     IF known IS DISTINCT FROM term THEN
         RAISE EXCEPTION 'another program has taken over the move of shard %', shard
             USING ERRCODE = '55000', DETAIL = format('Its term is %s, and the term here is %s.', known, term),

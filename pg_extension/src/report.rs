@@ -204,6 +204,7 @@ pub(crate) fn unusable(sequence: &str, unusable: Unusable) -> Report {
                 .detail("ALTER SEQUENCE or TRUNCATE ... RESTART IDENTITY made it. A rollback would bring the old one back, and with it the ids that were taken from the new one.")
                 .hint("COMMIT first, then take ids.")
         }
+        Unusable::Replaces => replaces(sequence),
         Unusable::NotASequence => {
             Report::new(b"42809", format!("relation {sequence} is not a sequence"))
                 .hint("SELECT * FROM shardid.shards; lists the generators of this database.")
@@ -223,8 +224,8 @@ pub(crate) fn not_made_here(sequence: &str) -> Report {
 /// A generator that may take the place of another one, which a rollback would bring back.
 pub(crate) fn replaces(sequence: &str) -> Report {
     Report::new(b"55000", format!("sequence {sequence} was replaced or restored in this transaction"))
-        .detail("A rollback would bring the one before it back, and with it the ids that were taken from this one.")
-        .hint("COMMIT first, then take ids.")
+        .detail("A rollback would bring the one before it back, and with it the numbers that were taken from this one.")
+        .hint("COMMIT first, then take more.")
 }
 
 /// A sequence of the extension was dropped by hand, or while this call waited for it.

@@ -72,12 +72,15 @@ struct Backend {
     tickets: RefCell<Option<FxHashMap<&'static str, &'static Ticket>>>,
     /// Counts what was forgotten, so that a read that was overtaken is read again.
     changes: Cell<u64>,
+    /// The last transaction that has dropped a ticket or a tag.
+    dropped: Cell<Transaction>,
 }
 
 static BACKEND: BackendLocal<Backend> = BackendLocal::new(Backend {
     hot: Cell::new(None),
     tickets: RefCell::new(None),
     changes: Cell::new(0),
+    dropped: Cell::new(Transaction::NONE),
 });
 
 /// Numbers that were taken at once: each is `step` above the one before.
@@ -111,6 +114,18 @@ pub(crate) fn take(name: &str, count: i64) -> Result<Run, Report> {
     };
     BACKEND.get().hot.set(Some(ticket));
     ticket.take(count)
+}
+
+/// Whether this transaction has dropped a ticket or a tag: one that it makes may be another of
+/// that name, and a rollback would bring the one before back, with the numbers taken from the new one.
+fn has_dropped() -> bool {
+    BACKEND.get().dropped.get().same_transaction(Transaction::current())
+}
+
+/// Has this transaction take no numbers from what it makes, as it has dropped a ticket or a tag.
+#[pg_extern]
+fn note_dropped() {
+    BACKEND.get().dropped.set(Transaction::current());
 }
 
 /// Refuses a number of tickets that is not meant.
@@ -184,6 +199,7 @@ impl Ticket {
             safe: self.safe.get(),
             timeline: backend::timeline(),
             place: self.place.get(),
+            replaces: has_dropped(),
         };
         match numbers::visit(&request) {
             Visit::Taken { first, logged, safe, place } => {
@@ -339,6 +355,7 @@ fn take_from(sequence: Oid, count: i64) -> Result<i64, Report> {
         safe: 0,
         timeline: backend::timeline(),
         place: None,
+        replaces: has_dropped(),
     };
     match numbers::visit(&request) {
         Visit::Taken { first, .. } => Ok(first),

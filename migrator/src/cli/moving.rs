@@ -16,7 +16,7 @@ pub(crate) struct MoveOptions {
     pub(crate) fence_seconds_max: u32,
 
     /// How carefully both copies are compared
-    #[arg(long, value_name = "HOW", default_value = "cheap")]
+    #[arg(long, value_name = "HOW", default_value = "full")]
     pub(crate) verify: Verify,
 
     /// Longest time a copy, or what follows it, may stand still; past it the move stops

@@ -248,6 +248,14 @@ async fn has_extension(server: &mut Server) -> Result<bool, Failure> {
     Ok(server.column::<bool>(query).await? == [true])
 }
 
+/// Refuses to lay hands on a move where a node knows a newer map than the catalogue, or is not the
+/// one that the cluster file names: what the journal says of it is not so, and the copy that is to
+/// be dropped by it may be the shard.
+pub(super) async fn check_member(server: &mut Server, file: &ClusterFile) -> Result<(), Failure> {
+    let problems = not_of_cluster(server, file).await?;
+    Failure::all(said(&server.node.clone(), problems)).map_or(Ok(()), Err)
+}
+
 /// Why a node cannot be told of a new map: the `apply` that gives it its first copy was cut
 /// off, or it is another node. All moves tell both nodes, after they have switched.
 async fn not_of_cluster(server: &mut Server, file: &ClusterFile) -> Result<Vec<Problem>, Failure> {

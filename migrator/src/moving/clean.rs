@@ -8,7 +8,7 @@ use super::journal::{Journal, Leftover, Move, overtaken};
 use super::progress::line;
 use super::road::Road;
 use super::server::{Batch, Server};
-use super::{fence, nodes_of, stream, watched};
+use super::{checks, fence, nodes_of, stream, watched};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -94,6 +94,11 @@ async fn drop_schema(server: &mut Server, record: &Move) -> Result<(), Failure> 
 async fn drop_behind_locks(server: &mut Server, record: &Move) -> Result<(), Failure> {
     let schema = record.schema.as_str();
     let of_schema = |text: &'static str| sqlx::query_scalar::<_, String>(text).bind(schema);
+    let home = sqlx::query_scalar(sql!("move/clean/is_home.sql")).bind(record.shard.as_sql());
+    let home: Vec<String> = server.column(home.bind(schema)).await?;
+    if let Some(state) = home.first() {
+        return Err(is_home(server, record, state));
+    }
     let outside =
         server.column(of_schema(sql!("move/closure.sql", "move/clean/outside.sql"))).await?;
     if !outside.is_empty() {
@@ -112,6 +117,15 @@ async fn drop_behind_locks(server: &mut Server, record: &Move) -> Result<(), Fai
         true => Ok(()),
         false => Err(takes_along(server, record, &gone)),
     }
+}
+
+fn is_home(server: &Server, record: &Move, state: &str) -> Failure {
+    Failure::new(format!(
+        "schema {} is no copy: shard {} lives there, and is {state}",
+        record.schema, record.shard
+    ))
+    .at(format!("node {}", server.node))
+    .hint("nothing was dropped; `shardid verify` says what is wrong")
 }
 
 /// What was to stay, and this transaction has dropped. What others drop meanwhile is gone for
@@ -277,6 +291,9 @@ async fn drop_old_copy(
     let id = record.id;
     let mut source = Server::connect(file, &record.source).await?;
     let mut target = Server::connect(file, &record.target).await?;
+    for server in [&mut source, &mut target] {
+        checks::check_member(server, file).await?;
+    }
     journal.claim(&mut record, &mut [&mut source, &mut target]).await?;
     // Once more, now that nobody else works on it; after this there is no way back.
     if !record.retiring {

@@ -1,10 +1,13 @@
-//! Both copies compared: all of them before the fence, small ones behind it.
+//! Both copies compared: large ones before the fence, small ones behind it.
 //!
 //! Two copies are the same only as of the same moment. Behind the fence every
 //! moment will do; before it one is made: the source's tables are locked for as
 //! long as the target takes to catch up, both servers remember what they see,
-//! and writers go on while that is read.
+//! and writers go on while that is read. What may have changed since then past
+//! replication (a table that is rewritten, a target that was replaced) is
+//! noticed behind the fence, and then all is compared once more.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use shardid_cluster::MoveKind;
@@ -27,17 +30,28 @@ const MOMENT_MS: u64 = 200;
 /// How often a moment is tried before the move is left standing.
 const MOMENTS_MAX: u32 = 50;
 
+/// What would not be the same if rows had changed past replication.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Marks {
+    /// By table, at the source.
+    tables: BTreeMap<String, String>,
+    /// Since when the target runs.
+    target: String,
+}
+
 /// A table of the shard, quoted, with how many rows it may have.
 type Rows = (String, i64);
 
 /// What a table holds: how many rows, and their sum in any order.
 type Sum = (i64, String);
 
-/// Compares all rows of both copies, as of one moment, while writers go on.
+/// Compares all rows of both copies, as of one moment, while writers go on; small ones are compared
+/// behind the fence.
 pub(super) async fn fully(road: &mut Road<'_>) -> Result<(), Failure> {
-    if road.options.verify != Verify::Full || road.compared {
+    if road.options.verify != Verify::Full || road.compared.is_some() || is_small(road).await? {
         return Ok(());
     }
+    let marks = marks(road).await?;
     let mut here = Server::connect(road.file, &road.source.node).await?;
     let mut there = Server::connect(road.file, &road.target.node).await?;
     let mut moments = 0;
@@ -48,7 +62,7 @@ pub(super) async fn fully(road: &mut Road<'_>) -> Result<(), Failure> {
                 "{MOMENTS_MAX} times the target did not catch up within {MOMENT_MS} ms, so both copies cannot be compared"
             ))
             .hint(format!(
-                "`shardid resume {}` without `--verify full`, or when less is written",
+                "`shardid resume {}` when less is written; `--verify cheap` compares small shards only",
                 road.record.id
             )));
         }
@@ -65,23 +79,59 @@ pub(super) async fn fully(road: &mut Road<'_>) -> Result<(), Failure> {
     }
     let seconds = began.elapsed().as_secs_f64();
     road.say(format_args!("{rows} rows compared in {seconds:.1} s"));
-    road.compared = true;
+    road.compared = Some(marks);
     Ok(())
 }
 
-/// Compares both copies behind the fence, if that is asked for and they are small.
+/// Whether there are few enough rows to compare them while writers wait.
+async fn is_small(road: &mut Road<'_>) -> Result<bool, Failure> {
+    Ok(tables(road).await?.iter().map(|(_, rows)| rows).sum::<i64>() <= CHEAP_ROWS)
+}
+
+async fn marks(road: &mut Road<'_>) -> Result<Marks, Failure> {
+    let query = sqlx::query_as(sql!("move/compare/marks.sql")).bind(road.record.schema.clone());
+    let tables: Vec<(String, String)> = road.source.rows(query).await?;
+    let target: Vec<String> =
+        road.target.column(sqlx::query_scalar(sql!("move/compare/start.sql"))).await?;
+    Ok(Marks { tables: tables.into_iter().collect(), target: target.concat() })
+}
+
+/// Compares both copies behind the fence, if that is asked for and they are small; of large ones,
+/// whether what was compared before is what there is.
 pub(super) async fn within(road: &mut Road<'_>, deadline: Instant) -> Result<Fence, Failure> {
     if road.options.verify == Verify::None {
         return Ok(Fence::Held);
     }
-    let tables = tables(road).await?;
-    if tables.iter().map(|(_, rows)| rows).sum::<i64>() > CHEAP_ROWS {
-        return Ok(Fence::Held);
+    if !is_small(road).await? {
+        return match road.options.verify {
+            Verify::Full => still_as_compared(road).await,
+            _ => Ok(Fence::Held),
+        };
     }
+    let tables = tables(road).await?;
     bound(road, Some(deadline)).await?;
     let outcome = compare(road, tables).await;
     bound(road, None).await?;
     outcome
+}
+
+async fn still_as_compared(road: &mut Road<'_>) -> Result<Fence, Failure> {
+    let now = marks(road).await?;
+    let why = match road.compared.take() {
+        Some(then) if then == now => {
+            road.compared = Some(then);
+            return Ok(Fence::Held);
+        }
+        Some(then) => {
+            let other = now.tables.iter().find(|(name, mark)| then.tables.get(*name) != Some(mark));
+            match other {
+                Some((name, _)) => format!("table {name} was rewritten since it was compared"),
+                None => format!("node {} was started since it was compared", road.target.node),
+            }
+        }
+        None => "it has grown, and is to be compared before".to_owned(),
+    };
+    Ok(Fence::Lost(why))
 }
 
 async fn compare(road: &mut Road<'_>, tables: Vec<Rows>) -> Result<Fence, Failure> {

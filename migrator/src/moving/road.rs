@@ -5,6 +5,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 use shardid_cluster::{LeftoverKind, MoveEvent, MoveState};
 
+use super::checks;
+use super::compare::Marks;
 use super::fence;
 use super::journal::{Journal, Move};
 use super::progress::Progress;
@@ -17,10 +19,10 @@ use crate::file::ClusterFile;
 /// How carefully both copies are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Verify {
-    /// Count and sum every table while writers wait, if all have at most 100,000 rows
-    Cheap,
-    /// Count and sum every table before writers wait, and small ones again while they do
+    /// Count and sum every table: while writers wait if all have at most 100,000 rows, else before
     Full,
+    /// The same, if all have at most 100,000 rows
+    Cheap,
     /// Trust the replication
     None,
 }
@@ -42,8 +44,8 @@ pub(crate) struct Road<'a> {
     pub(crate) record: Move,
     pub(crate) options: Options,
     pub(super) progress: Progress,
-    /// Whether this run has compared all rows.
-    pub(crate) compared: bool,
+    /// As of which state of tables and target this run has compared all rows.
+    pub(super) compared: Option<Marks>,
     pub(crate) journal: Journal,
     pub(crate) source: Server,
     pub(crate) target: Server,
@@ -142,6 +144,7 @@ impl Entrance {
         let mut journal = Journal::open(file).await?;
         let mut record = journal.begin(id).await?;
         let mut source = Server::connect(file, &record.source).await?;
+        checks::check_member(&mut source, file).await?;
         journal.claim(&mut record, &mut [&mut source]).await?;
         Ok(Self { journal, record, source })
     }
@@ -167,7 +170,7 @@ impl Entrance {
             record,
             options,
             progress,
-            compared: false,
+            compared: None,
             journal,
             source,
             target,
@@ -180,6 +183,7 @@ impl Entrance {
     /// Connects to the target, and claims the shard on both nodes.
     async fn reach_target(&mut self, file: &ClusterFile) -> Result<Server, Failure> {
         let mut target = Server::connect(file, &self.record.target).await?;
+        checks::check_member(&mut target, file).await?;
         let mut servers = [&mut self.source, &mut target];
         self.journal.claim(&mut self.record, &mut servers).await?;
         Ok(target)

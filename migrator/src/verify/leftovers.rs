@@ -28,15 +28,23 @@ type Known = BTreeSet<(String, String, String)>;
 
 pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
     // Without the journal nobody can tell what is left over.
-    if estate.catalog().is_none() {
+    let Some(version) = estate.catalog().map(|catalog| catalog.map.version) else {
         return Ok(Vec::new());
-    }
+    };
     // The journal before and after: what was seen in between of a move that has ended meanwhile
     // is in the one, and of a move that has begun in the other, since it writes its line before
     // it makes anything.
     let mut known = of_journal(estate).await?;
     let mut seen = Vec::new();
     for visit in estate.installed() {
+        // Of a node that has another name in the file, or knows more than the catalogue, the
+        // journal does not know what is in use.
+        let is_known = visit.seen.truth.member.as_ref().is_none_or(|member| {
+            member.node == visit.node.as_str() && member.map_version <= version
+        });
+        if !is_known {
+            continue;
+        }
         let objects: Vec<Object> = visit.rows(sql!("verify/objects.sql")).await?;
         seen.push((visit.node.clone(), visit.seen.truth.identity.system_identifier, objects));
     }

@@ -72,6 +72,9 @@ pub(crate) enum Unusable {
     /// This transaction gave an existing sequence a new file: a rollback would bring the
     /// old one back, which knows nothing of what was taken from the new one.
     NewFile,
+    /// This transaction has made it, and may have dropped another one for it, which a
+    /// rollback would bring back.
+    Replaces,
     /// A view, a table, or another relation.
     NotASequence,
     /// Not a sequence's page.

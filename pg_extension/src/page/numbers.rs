@@ -35,6 +35,8 @@ pub(crate) struct Request {
     pub(crate) timeline: backend::Timeline,
     /// Where the page was at the last visit, if that was in this transaction.
     pub(crate) place: Option<Place>,
+    /// Whether a sequence that this transaction has made may take the place of another one.
+    pub(crate) replaces: bool,
 }
 
 /// What a visit brings back.
@@ -57,6 +59,10 @@ pub(crate) fn visit(request: &Request) -> Visit {
     // and no Rust code in it can panic.
     let visit = unsafe {
         pg_sys::ffi::pg_guard_ffi_boundary(|| match Page::open(request.sequence, request.place) {
+            Ok((page, place)) if request.replaces && place.made_here => {
+                ffi::UnlockReleaseBuffer(page.buffer);
+                Visit::Unusable(Unusable::Replaces)
+            }
             Ok((page, place)) => take(request, page, place),
             Err(unusable) => Visit::Unusable(unusable),
         })

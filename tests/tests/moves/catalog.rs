@@ -322,3 +322,85 @@ fn a_program_of_before_the_catalogue_was_restored_changes_no_shard_that_apply_ha
     estate.psql("pg1", &write);
     is_as_the_file_says(&estate);
 }
+
+/// What the catalogue of a backup, or of a standby that was behind, says of a move is not so by now:
+/// `abort` dropped the only copy, `resume` opened a second one or closed the last.
+#[test]
+fn an_older_catalogue_lays_hands_on_no_move_that_has_gone_on() {
+    let estate = Estate::start(3, 12);
+    let cuts = [
+        "copying/before-MakeIndexes",
+        "fenced/before-CarryOver",
+        "switched/before-GuardSource",
+        "switched/before-OpenTarget",
+    ];
+    let shards: Vec<u32> = (0..12).filter(|shard| estate.home(*shard) == "pg2").collect();
+    let insert = |shard: u32, from: u32| {
+        let table = format!("shard_{shard:04}.item");
+        format!("INSERT INTO {table} (n) SELECT generate_series({from}, {from} + 99)")
+    };
+    let mut moves = Vec::new();
+    for (shard, cut) in shards.iter().zip(cuts) {
+        estate.make_tables(*shard);
+        estate.psql("pg2", &insert(*shard, 1));
+        estate.run_cut(cut, &["move", &shard.to_string(), "--to", "pg3", "--yes"]);
+        moves.push((*shard, estate.last_move(*shard)));
+    }
+    back_up(&estate);
+    for (shard, id) in &moves {
+        estate.run(&["resume", id]).ok();
+        estate.psql("pg3", &insert(*shard, 1_000));
+    }
+    // The last one has come back meanwhile.
+    let (back, id) = moves.last().expect("there are some").clone();
+    estate.run(&["rollback", &id, "--yes"]).ok();
+    restore(&estate);
+    for (shard, id) in &moves {
+        for word in ["abort", "resume", "rollback", "retire"] {
+            let run = estate.say(word, id);
+            assert_ne!(run.code, 0, "{word} {id}: {}", run.stderr);
+            // A move that is switched cannot be aborted anyway.
+            if word == "resume" || word == "abort" && !run.stderr.contains("is switched") {
+                assert!(run.stderr.contains("and the catalogue has"), "{word}: {}", run.stderr);
+            }
+        }
+        let home = if *shard == back { "pg2" } else { "pg3" };
+        estate.psql(home, &insert(*shard, 2_000));
+        let rows = format!("SELECT count(*) FROM shard_{shard:04}.item");
+        assert_eq!(estate.psql(home, &rows), "300", "shard {shard}");
+        let open = format!(
+            "SELECT count(*) FROM shardid.shard WHERE shard = {shard} AND state <> 'moved'"
+        );
+        let open = ["pg1", "pg2", "pg3"].map(|node| estate.psql(node, &open));
+        let wanted = ["pg1", "pg2", "pg3"].map(|node| if node == home { "1" } else { "0" });
+        assert_eq!(open, wanted, "shard {shard}");
+    }
+    // Nor does anybody say that what is in use is left over.
+    let verify = estate.run(&["verify"]);
+    assert!(!verify.stdout.contains("is left over"), "{}", verify.stdout);
+}
+
+/// The copy that is given up is looked at once more in the transaction that drops it.
+#[test]
+fn a_copy_that_is_the_shard_itself_is_not_dropped_whatever_the_journal_says() {
+    let estate = Estate::start(2, 4);
+    let (shard, _) = shard_on_pg1(&estate);
+    let moving = ["move", &shard.to_string(), "--to", "pg2", "--yes"];
+    estate.run_cut("fenced/before-CarryOver", &moving);
+    let id = estate.last_move(shard);
+    let opened = format!(
+        "UPDATE shardid.shard SET state = '%', sequence = 'shard_{shard:04}.shard_id_seq'::regclass WHERE shard = {shard}"
+    );
+    for state in ["open", "fenced"] {
+        estate.psql("pg2", &opened.replace('%', state));
+        let run = estate.run(&["abort", &id, "--yes"]);
+        assert_eq!(run.code, 3, "{}", run.stderr);
+        let says = format!("is no copy: shard {shard} lives there, and is {state}");
+        assert!(run.stderr.contains(&says), "{}", run.stderr);
+        let there = format!("SELECT to_regclass('shard_{shard:04}.item') IS NOT NULL");
+        assert_eq!(estate.psql("pg2", &there), "t");
+    }
+    estate.psql("pg2", &opened.replace('%', "moved"));
+    estate.run(&["abort", &id, "--yes"]).ok();
+    estate.assert_no_trace(shard);
+}

@@ -119,3 +119,53 @@ fn a_small_copy_that_differs_is_found_behind_the_fence_too() {
     estate.run(&["abort", &estate.last_move(shard), "--yes"]).ok();
     estate.assert_no_trace(shard);
 }
+
+/// What changes rows and is not replicated; the definitions end up as they were.
+const PAST_REPLICATION: [&str; 3] = [
+    "ALTER TABLE THE.photo ALTER caption TYPE text USING caption || '!'",
+    "ALTER TABLE THE.photo SET UNLOGGED; INSERT INTO THE.photo VALUES (-1); ALTER TABLE THE.photo SET LOGGED",
+    "ALTER TABLE THE.photo SET SCHEMA public; INSERT INTO public.photo VALUES (-2); ALTER TABLE public.photo SET SCHEMA THE",
+];
+
+/// It was done after the tables had been compared, or a rollback compared nothing, and the rows
+/// were lost with the copy that had them.
+#[test]
+fn what_is_changed_past_replication_is_found_on_the_way_there_and_back() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    fill(estate, shard, 120_000);
+    let (number, schema) = (shard.to_string(), schema(shard));
+    let differs = |run: &shardid_tests::program::Run| {
+        assert_eq!(run.code, 3, "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("of table {schema}.photo differs")), "{}", run.stderr);
+    };
+    for change in PAST_REPLICATION {
+        let held =
+            estate.run_held("fenced/before-RaiseFence", &["move", &number, "--to", "pg2", "--yes"]);
+        estate.psql("pg1", &change.replace("THE", &schema));
+        let run = held.let_go();
+        assert_eq!(run.code, 3, "{change}: {}", run.stderr);
+        // Some leave something else behind in the catalogs.
+        if !run.stderr.contains(&format!("changed during the move: table {schema}.photo")) {
+            assert!(run.stderr.contains("was rewritten since it was compared"), "{}", run.stderr);
+            differs(&run);
+        }
+        estate.run(&["abort", &estate.last_move(shard), "--yes"]).ok();
+    }
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    let id = estate.last_move(shard);
+    estate.psql("pg2", &PAST_REPLICATION[0].replace("THE", &schema));
+    differs(&estate.run(&["rollback", &id, "--yes"]));
+    estate.run(&["abort", &estate.last_move(shard), "--yes"]).ok();
+    assert_eq!(estate.home(shard), "pg2");
+    let changed = format!("SELECT count(*) FROM {schema}.photo WHERE caption LIKE '%!'");
+    assert_eq!(estate.psql("pg2", &changed), "120000");
+    // A table that is rewritten as it was is compared once more, and goes.
+    estate.run(&["retire", &id, "--yes"]).ok();
+    let held =
+        estate.run_held("fenced/before-RaiseFence", &["move", &number, "--to", "pg1", "--yes"]);
+    estate.psql("pg2", &format!("VACUUM FULL {schema}.photo"));
+    let run = held.let_go();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("was rewritten since it was compared"), "{}", run.stderr);
+    estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
+}
