@@ -201,3 +201,54 @@ fn every_database_is_a_server_of_its_own() {
     assert_eq!((a.len(), b.len()), (1, 1));
     assert_ne!(a, b);
 }
+
+/// A rollback brings the ticket that was dropped back, and with it the numbers that were taken from
+/// the new one.
+#[test]
+fn a_ticket_or_tag_that_takes_the_place_of_another_gives_numbers_after_the_commit() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(&mut client, "SELECT create_ticket('photos'), create_segment('orders', 10)");
+    assert_eq!(ids(&mut client, TAKE), [1]);
+    run(&mut client, "SELECT * FROM next_segment('orders')");
+    let replaced = [
+        ("SELECT drop_ticket('photos'), shardid.create_ticket_above('photos', 1, 1, 1)", TAKE),
+        (
+            "DROP SEQUENCE shardid_tickets.photos; SELECT drop_ticket('photos'), create_ticket('photos')",
+            "SELECT * FROM next_tickets('photos', 3)",
+        ),
+        (
+            "SELECT drop_segment('orders'), create_segment('orders', 10, start => 11)",
+            "SELECT * FROM next_segment('orders')",
+        ),
+        (
+            "SAVEPOINT a; SELECT drop_ticket('photos'); RELEASE a; SELECT create_ticket('photos')",
+            TAKE,
+        ),
+    ];
+    for (replace, take) in replaced {
+        run(&mut client, &format!("BEGIN; {replace}"));
+        let refusal = expect_error(&mut client, take, "55000");
+        assert!(refusal.message.contains("was replaced or restored"), "{take}: {refusal:?}");
+        assert!(refusal.hint.contains("COMMIT first"), "{take}: {refusal:?}");
+        run(&mut client, "ROLLBACK");
+    }
+    assert_eq!(ids(&mut client, TAKE), [2]);
+    run(&mut client, &format!("BEGIN; {}; COMMIT", replaced[0].0));
+    assert_eq!(ids(&mut client, TAKE), [2]);
+    // What takes nobody's place gives numbers at once.
+    run(&mut client, "BEGIN; SELECT create_ticket('new'), create_segment('newer', 5)");
+    run(&mut client, "SELECT next_ticket('new'), next_segment('newer'); COMMIT");
+}
+
+/// It said that numbers had been handed out, and nobody had taken one.
+#[test]
+fn a_ticket_that_was_raised_before_its_first_number_may_still_be_without_gaps() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(&mut client, "SELECT create_ticket('photos'), shardid.raise_ticket('photos', 5000)");
+    assert_eq!(shown(&mut client), "photos|1|1|-|-|5000");
+    assert_eq!(ids(&mut client, "SELECT next_ticket_gapless('photos')"), [5001]);
+    run(&mut client, "SELECT shardid.raise_ticket('photos', 6000)");
+    assert_eq!(ids(&mut client, "SELECT next_ticket_gapless('photos')"), [6001]);
+}
