@@ -2332,6 +2332,12 @@ BEGIN
             USING ERRCODE = '55000', DETAIL = format('Shards: %s.', wrong), HINT = 'shardid move takes a shard to another node.';
     END IF;
 
+    -- The map was made anew from the nodes: whoever works on a move by the catalogue before is overtaken.
+    IF known.map_version / 1000000000 < map_version / 1000000000 THEN
+        PERFORM shardid.lock_number('shardid.shard_term'::regclass, n.shard, true)
+            FROM (SELECT t.shard FROM shardid.shard_term t ORDER BY t.shard) n;
+        UPDATE shardid.shard_term t SET term = greatest(t.term + 1, map_version / 1000000000 * 1000000000);
+    END IF;
     INSERT INTO shardid.cluster AS c VALUES (cluster, node, layout, shards, map_version)
         ON CONFLICT ((true)) DO UPDATE SET map_version = EXCLUDED.map_version
         WHERE c.map_version < EXCLUDED.map_version;

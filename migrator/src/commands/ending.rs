@@ -129,9 +129,12 @@ pub(super) async fn abort(file: Option<&Path>, args: &EndMoves) -> Result<(), Fa
             MoveState::Done if record.can_roll_back() => {
                 failure.hint(format!("`shardid rollback {id}` goes back"))
             }
-            MoveState::Done => {
-                failure.hint(format!("`shardid move {shard} --to {source}` takes the shard back"))
-            }
+            MoveState::Done => failure.hint(match record.retired_us {
+                None => format!(
+                    "`shardid retire {id}` drops the old copy; then `shardid move {shard} --to {source}` takes the shard back"
+                ),
+                Some(_) => format!("`shardid move {shard} --to {source}` takes the shard back"),
+            }),
             _ => failure.standing().hint(format!("`shardid resume {id}` goes on")),
         })
     };

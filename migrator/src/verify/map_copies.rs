@@ -7,7 +7,7 @@ use super::{Estate, Finding};
 use crate::view::ranges;
 
 pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
-    let Some(catalog) = estate.catalog() else { return Vec::new() };
+    let Some(catalog) = estate.catalog() else { return without_catalog(estate) };
     let mut findings = Vec::new();
     for visit in &estate.visits {
         let Some(problem) = version(catalog, visit) else {
@@ -24,6 +24,31 @@ pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
             false => "`shardid apply`".to_owned(),
         };
         findings.push(Finding::on(&visit.node, problem, mend));
+    }
+    findings
+}
+
+/// Where nodes have copies of a map, and nobody has the map itself.
+fn without_catalog(estate: &Estate<'_>) -> Vec<Finding> {
+    let declared = &estate.file.declared;
+    let members = estate.visits.iter().filter(|visit| visit.seen.truth.member.is_some());
+    let keeper_answers = estate.visits.iter().any(|visit| visit.node == declared.catalog);
+    if members.count() == 0 || !keeper_answers {
+        return Vec::new();
+    }
+    let held =
+        estate.visits.iter().fold(ShardSet::new(), |all, visit| all.or(&visit.seen.truth.held()));
+    let nowhere = ShardSet::all(declared.shards).without(&held);
+    let mut findings = vec![Finding::on(
+        &declared.catalog,
+        "the catalogue is not here, and nodes have copies of its map",
+        "restore it from a backup, or `shardid catalog rebuild`",
+    )];
+    if !nowhere.is_empty() && estate.unreachable.is_empty() {
+        findings.push(Finding::between(
+            format!("these shards are open on no node: {}", ranges(&nowhere)),
+            "a move of each was cut off with the catalogue: its rows are where it came from, and where it was to go",
+        ));
     }
     findings
 }

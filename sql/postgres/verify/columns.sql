@@ -51,12 +51,13 @@ SELECT format('%I.%I', n.nspname, c.relname)       AS table,
                       CASE x.grantee WHEN 0 THEN 'public' ELSE pg_get_userbyid(x.grantee) END,
                       t.sequence::oid, 'USAGE, UPDATE')
             ORDER BY 1) ELSE '{}' END              AS barred,
-       format('SELECT max(%1$I)::bigint FROM %2$I.%3$I WHERE %1$I > $1 AND %1$I::bigint / %4$s %% %5$s = %6$s',
-           a.attname, n.nspname, c.relname, l.slots, l.shards, t.shard) AS beyond,
-       format('SELECT count(*) AS ids, min(%1$I)::bigint AS example FROM %2$I.%3$I TABLESAMPLE SYSTEM (%4$s) WHERE %1$I < %5$s OR %1$I::bigint / %6$s %% %7$s <> %8$s OR %1$I::bigint / %6$s / %7$s >= %9$s',
+       -- Of a generator that is gone nobody knows what its ids look like.
+       CASE WHEN l.name IS NOT NULL THEN format('SELECT max(%1$I)::bigint FROM %2$I.%3$I WHERE %1$I > $1 AND %1$I::bigint / %4$s %% %5$s = %6$s',
+           a.attname, n.nspname, c.relname, l.slots, l.shards, t.shard) END AS beyond,
+       CASE WHEN l.name IS NOT NULL THEN format('SELECT count(*) AS ids, min(%1$I)::bigint AS example FROM %2$I.%3$I TABLESAMPLE SYSTEM (%4$s) WHERE %1$I < %5$s OR %1$I::bigint / %6$s %% %7$s <> %8$s OR %1$I::bigint / %6$s / %7$s >= %9$s',
            a.attname, n.nspname, c.relname,
            round(least(100, 100 * 16777216.0 / greatest(size.bytes, 1)), 6),
-           l.slots * l.shards, l.slots, l.shards, t.shard, l.ticks) AS foreign
+           l.slots * l.shards, l.slots, l.shards, t.shard, l.ticks) END AS foreign
   FROM taken t
   JOIN pg_class c ON c.oid = t.adrelid AND c.relkind IN ('r', 'p') AND NOT c.relispartition
   JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -53,6 +53,9 @@ fn a_lost_catalogue_is_made_anew_from_the_nodes_above_all_that_was_counted() {
     estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
     let homes: Vec<String> = (0..4).map(|shard| estate.home(shard)).collect();
     lose(&estate);
+    let verify = estate.run(&["verify"]);
+    assert_eq!(verify.code, 1, "{}", verify.stderr);
+    assert!(verify.stdout.contains("pg1: the catalogue is not here"), "{}", verify.stdout);
     let refused = estate.run(&["apply", "--yes"]).refused();
     assert!(refused.contains("`shardid catalog rebuild`"), "{refused}");
     let shown = estate.run(&["catalog", "rebuild", "--dry-run"]);
