@@ -20,8 +20,12 @@ use super::{following, stop};
 use crate::failure::Failure;
 use crate::postgres::{failure, is_sqlstate, sql};
 
-/// As many rows are compared behind the fence: a few hundredths of a second.
+/// As many rows are compared behind the fence, and as many bytes: some tenths of a second.
 const CHEAP_ROWS: i64 = 100_000;
+const CHEAP_BYTES: i64 = 32 * 1024 * 1024;
+
+/// Which part of the time that writers may wait is for comparing.
+const PART: u32 = 3;
 
 /// The longest that writers wait for a moment's lock, and again while the target
 /// catches up.
@@ -39,8 +43,8 @@ pub(super) struct Marks {
     target: String,
 }
 
-/// A table of the shard, quoted, with how many rows it may have.
-type Rows = (String, i64);
+/// A table of the shard, quoted, with how many rows it may have, and how many bytes it takes.
+type Rows = (String, i64, i64);
 
 /// What a table holds: how many rows, and their sum in any order.
 type Sum = (i64, String);
@@ -70,7 +74,7 @@ pub(super) async fn fully(road: &mut Road<'_>) -> Result<(), Failure> {
     }
     road.say("comparing all rows");
     let (began, mut rows) = (Instant::now(), 0);
-    for (table, _) in tables(road).await? {
+    for (table, ..) in tables(road).await? {
         let (ours, theirs) = tokio::join!(sum(&mut here, &table), sum(&mut there, &table));
         let (ours, theirs) = (ours?, theirs?);
         check(road, &table, &ours, &theirs)?;
@@ -83,9 +87,12 @@ pub(super) async fn fully(road: &mut Road<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether there are few enough rows to compare them while writers wait.
+/// Whether there is little enough to compare it while writers wait.
 async fn is_small(road: &mut Road<'_>) -> Result<bool, Failure> {
-    Ok(tables(road).await?.iter().map(|(_, rows)| rows).sum::<i64>() <= CHEAP_ROWS)
+    let of = |tables: &[Rows], part: fn(&Rows) -> i64| tables.iter().map(part).sum::<i64>();
+    let tables = tables(road).await?;
+    let fits = of(&tables, |t| t.1) <= CHEAP_ROWS && of(&tables, |t| t.2) <= CHEAP_BYTES;
+    Ok(fits && !road.compares_slowly)
 }
 
 async fn marks(road: &mut Road<'_>) -> Result<Marks, Failure> {
@@ -109,7 +116,8 @@ pub(super) async fn within(road: &mut Road<'_>, deadline: Instant) -> Result<Fen
         };
     }
     let tables = tables(road).await?;
-    bound(road, Some(deadline)).await?;
+    let most = deadline.min(Instant::now() + road.options.fence_max / PART);
+    bound(road, Some(most)).await?;
     let outcome = compare(road, tables).await;
     bound(road, None).await?;
     outcome
@@ -135,10 +143,12 @@ async fn still_as_compared(road: &mut Road<'_>) -> Result<Fence, Failure> {
 }
 
 async fn compare(road: &mut Road<'_>, tables: Vec<Rows>) -> Result<Fence, Failure> {
-    for (table, _) in tables {
+    for (table, ..) in tables {
         let (ours, theirs) =
             tokio::join!(try_sum(&mut road.source, &table), try_sum(&mut road.target, &table));
         let (Some(ours), Some(theirs)) = (ours?, theirs?) else {
+            // Before the next fence, where it may take as long as it does.
+            road.compares_slowly = true;
             return Ok(Fence::Lost("comparing both copies took too long".to_owned()));
         };
         check(road, &table, &ours, &theirs)?;

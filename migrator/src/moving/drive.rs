@@ -20,6 +20,9 @@ use crate::postgres::sql;
 /// How often a fence is tried before the move is left standing.
 const FENCES_MAX: u32 = 20;
 
+/// After how many that are lost it is said what helps.
+const FENCES_TOLD: u32 = 3;
+
 /// How long it is tried to lower a fence when something went wrong behind it.
 const GIVE_UP_MAX: Duration = Duration::from_secs(30);
 
@@ -64,6 +67,11 @@ async fn run(road: &mut Road<'_>) -> Result<MoveState, Failure> {
             Fence::Lost(why) => {
                 fences += 1;
                 road.say(format_args!("back to following: {why}"));
+                if fences == FENCES_TOLD {
+                    road.say(format_args!(
+                        "{fences} fences were lost: a larger `--fence-seconds-max` lets writers wait longer, and where fewer write it goes sooner; Ctrl-C stops here"
+                    ));
+                }
                 if fences >= FENCES_MAX {
                     give_up_fence(road).await?;
                     return Err(Failure::new(format!(

@@ -19,9 +19,9 @@ use crate::file::ClusterFile;
 /// How carefully both copies are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Verify {
-    /// Count and sum every table: while writers wait if all have at most 100,000 rows, else before
+    /// Count and sum every table: while writers wait if all have at most 100,000 rows and 32 MB, else before
     Full,
-    /// The same, if all have at most 100,000 rows
+    /// The same, if all have no more than that
     Cheap,
     /// Trust the replication
     None,
@@ -46,6 +46,8 @@ pub(crate) struct Road<'a> {
     pub(super) progress: Progress,
     /// As of which state of tables and target this run has compared all rows.
     pub(super) compared: Option<Marks>,
+    /// Whether it took longer than writers may wait.
+    pub(super) compares_slowly: bool,
     pub(crate) journal: Journal,
     pub(crate) source: Server,
     pub(crate) target: Server,
@@ -171,6 +173,7 @@ impl Entrance {
             options,
             progress,
             compared: None,
+            compares_slowly: false,
             journal,
             source,
             target,

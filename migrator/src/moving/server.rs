@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Connection, FromRow, Postgres};
 use super::fingerprint::Queries;
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
-use crate::postgres::{connect, failure, is_sqlstate, sql};
+use crate::postgres::{connect, failure, is_sqlstate, part_of, sql};
 
 /// A connection to a node, with what is needed to make another.
 pub(crate) struct Server {
@@ -322,7 +322,7 @@ impl Server {
             Err(error) if WAITED.iter().any(|code| is_sqlstate(&error, code)) => {
                 Ok(Batch::LockTimeout)
             }
-            Err(error) => Err(self.said(&error).detail(format!("statement: {text}"))),
+            Err(error) => Err(self.said(&error).detail(part_of(&text, &error))),
         }
     }
 
@@ -345,7 +345,8 @@ impl Server {
                     return Ok(Batch::LockTimeout);
                 }
                 Err(error) => {
-                    return Err(said(error).detail(format!("statement: {statement}")));
+                    let part = part_of(&statement, &error);
+                    return Err(said(error).detail(part));
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! What a server says, as a person needs it.
 
 use shardid_cluster::NodeName;
-use sqlx::postgres::PgDatabaseError;
+use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
 
 use crate::failure::Failure;
 
@@ -40,6 +40,26 @@ pub(crate) fn is_sqlstate(error: &sqlx::Error, code: &str) -> bool {
 /// What a server said, without anything around it.
 pub(crate) fn message(error: &sqlx::Error) -> String {
     database_error(error).map_or_else(|| error.to_string(), |said| said.message().to_owned())
+}
+
+/// How much of a statement is said with its error, in characters; a dump may have millions.
+const SHOWN_MAX: usize = 1_000;
+
+/// A statement, to be said with its error; of a long text the part that the error is about, or how
+/// it begins.
+pub(crate) fn part_of(statement: &str, error: &sqlx::Error) -> String {
+    if statement.chars().count() <= SHOWN_MAX {
+        return format!("statement: {statement}");
+    }
+    let at = match database_error(error).and_then(PgDatabaseError::position) {
+        // In characters, from 1 on.
+        Some(PgErrorPosition::Original(at)) => statement.char_indices().nth(at.saturating_sub(1)),
+        _ => None,
+    };
+    let begin = at.and_then(|(at, _)| statement[..at].rfind("\n\n")).map_or(0, |blank| blank + 2);
+    let part: String = statement[begin..].chars().take(SHOWN_MAX).collect();
+    let part = part.split("\n\n").next().unwrap_or_default();
+    format!("statement, one of many: {}", part.trim_end())
 }
 
 fn database_error(error: &sqlx::Error) -> Option<&PgDatabaseError> {

@@ -12,7 +12,7 @@ mod secret;
 pub(crate) mod statistics;
 
 pub(crate) use connect::{commits_wait, connect, who};
-pub(crate) use error::{failure, is_sqlstate, message};
+pub(crate) use error::{failure, is_sqlstate, message, part_of};
 pub(crate) use secret::Secret;
 
 /// One statement from a file under `sql/postgres`.

@@ -169,3 +169,23 @@ fn what_is_changed_past_replication_is_found_on_the_way_there_and_back() {
     assert!(run.stderr.contains("was rewritten since it was compared"), "{}", run.stderr);
     estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
 }
+
+/// A limit by rows alone let writers wait for 90,000 of 6 kB each, and lost one fence after another.
+#[test]
+fn few_rows_that_are_large_are_compared_before_the_fence() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let (number, schema) = (shard.to_string(), schema(shard));
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE TABLE {schema}.photo (id bigint PRIMARY KEY, raw text);
+             ALTER TABLE {schema}.photo ALTER raw SET STORAGE EXTERNAL;
+             INSERT INTO {schema}.photo SELECT n, repeat(md5(n::text), 200) FROM generate_series(1, 9000) n"
+        ),
+    );
+    let run = estate.run(&["move", &number, "--to", "pg2", "--yes"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("rows compared in"), "{}", run.stderr);
+    estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
+}
