@@ -441,10 +441,15 @@ $$;
 COMMENT ON FUNCTION shardid.carry_generator(regclass, integer, bigint, text) IS
     'has a generator of a shard that lives elsewhere, and is about to come here, go on above the last id that it can have given out there';
 
+CREATE FUNCTION shardid.slot_end(id bigint, layout text) RETURNS timestamptz
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'slot_end_wrapper';
+COMMENT ON FUNCTION shardid.slot_end(bigint, text) IS
+    'when a new generator would begin above an id';
+
 CREATE FUNCTION shardid.wait_for_clock(id bigint, layout text) RETURNS boolean
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'wait_for_clock_wrapper';
 COMMENT ON FUNCTION shardid.wait_for_clock(bigint, text) IS
-    'waits until the clock has passed the slot of an id, if that is no further ahead than ids may be; returns whether it has';
+    'waits until a new generator would begin above an id, for a minute or for as long as ids may be ahead; returns whether it would';
 
 CREATE FUNCTION shardid.id_at("time" timestamptz, layout text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'id_at_in_wrapper';
@@ -993,6 +998,7 @@ DECLARE
     known shardid.shard;
     made regprocedure[];
     last bigint;
+    has_passed boolean;
     used text;
 BEGIN
     SELECT * INTO known FROM shardid.shard s
@@ -1037,15 +1043,21 @@ BEGIN
     END LOOP;
     IF shardid.is_generator(known.sequence::regclass, shard, known.layout) THEN
         last := shardid.last_id_at_most(known.sequence::regclass, shard::bigint, known.layout);
-        PERFORM shardid.wait_for_clock(last, known.layout);
+        has_passed := shardid.wait_for_clock(last, known.layout);
         PERFORM shardid.drop_sequence(known.sequence::regclass);
     ELSIF known.state <> 'moved' THEN
         -- It went with its schema, or is not ours: ids may have reached up to the horizon.
         last := shardid.last_id_at_most(NULL::regclass, shard::bigint, known.layout);
-        PERFORM shardid.wait_for_clock(last, known.layout);
+        has_passed := shardid.wait_for_clock(last, known.layout);
     END IF;
     UPDATE shardid.shard s SET sequence = NULL, floor = greatest(known.floor, last)
         WHERE s.shard = drop_shard.shard;
+    -- As long as the extension is there it remembers that.
+    IF NOT has_passed THEN
+        RAISE WARNING 'ids of shard % go on until %', shard, shardid.slot_end(last, known.layout)
+            USING DETAIL = format('Its last id is not above %s.', last),
+                HINT = 'DROP EXTENSION forgets it: do not make the shard again after one before that time.';
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION shardid.drop_shard(integer) IS 'drop_shard()';

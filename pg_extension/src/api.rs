@@ -290,17 +290,20 @@ fn note_restored(sequence: Option<pg_sys::Oid>) {
     }
 }
 
-/// Waits until the clock has passed the slot of an id, which is where a new generator would
-/// begin, if that is no further ahead than ids may be; returns whether it has.
+/// How long a generator that is dropped waits for its last id at least, in microseconds.
+const WAIT_US: i64 = 60_000_000;
+
+/// Waits until a new generator would begin above an id, if that is a minute at most, or no longer
+/// than ids may be ahead; returns whether it would.
 #[pg_extern]
 fn wait_for_clock(id: i64, layout: &[u8]) -> bool {
     let rule = self::layout(&from_server(layout));
     let Ok(parts) = rule.decode(id) else { return true };
     let position = Position { tick: parts.tick, slot: parts.slot };
-    let until_us = rule.instant_of(rule.index_of(position) + 1);
+    let until_us = rule.slot_after(position);
     let left_us = || until_us - backend::now_us();
     // A crash leaves a shard ahead by a lease and a half more.
-    let most_us = settings::max_drift_us() + 2 * settings::lease_us() + rule.tick_us();
+    let most_us = WAIT_US.max(settings::max_drift_of_any_us() + 2 * settings::lease_us());
     if left_us() > most_us {
         return false;
     }
@@ -308,6 +311,14 @@ fn wait_for_clock(id: i64, layout: &[u8]) -> bool {
         backend::sleep_interruptibly(left_us() / 1_000 + 1);
     }
     true
+}
+
+/// When a new generator would begin above an id.
+#[pg_extern]
+fn slot_end(id: i64, layout: &[u8]) -> Option<TimestampWithTimeZone> {
+    let rule = self::layout(&from_server(layout));
+    let parts = rule.decode(id).ok()?;
+    Some(to_timestamp(rule.slot_after(Position { tick: parts.tick, slot: parts.slot })))
 }
 
 fn checked_shard(rule: &Layout, shard: i64, layout: &str) -> Shard {

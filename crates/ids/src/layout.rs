@@ -285,6 +285,16 @@ impl Layout {
         self.time_us(position.tick).saturating_add(within_us as i64)
     }
 
+    /// The first instant, in Unix microseconds, at which [`slot_at`](Self::slot_at) is behind a
+    /// position.
+    pub fn slot_after(&self, position: Position) -> i64 {
+        let share = (i128::from(position.slot) + 1) * i128::from(self.tick_us);
+        let slots = i128::from(self.slots);
+        // Rounded up; at most a tick.
+        let within_us = (share + slots - 1) / slots;
+        self.time_us(position.tick).saturating_add(within_us as i64)
+    }
+
     /// The position of an index.
     pub fn position_of(&self, index: i64) -> Position {
         Position { tick: index.div_euclid(self.slots), slot: index.rem_euclid(self.slots) }

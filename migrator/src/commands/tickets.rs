@@ -320,7 +320,7 @@ async fn verify(file: &ClusterFile, args: &TicketsVerify) -> Result<ExitCode, Fa
         {
             let more = answer.missing.len() - 1;
             said.push(format!(
-                "node {node}: {first} and {more} more of schema shardid are missing, as after a dump without --routines: shardid apply"
+                "node {node}: {first} and {more} more of schema shardid are missing, as after a dump without --routines --triggers: shardid apply"
             ));
         }
     }

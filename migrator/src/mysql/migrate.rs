@@ -41,16 +41,16 @@ pub(crate) fn latest(migrations: &[Migration]) -> i32 {
     migrations.last().map_or(0, Migration::version)
 }
 
-/// The routines that the schema has, by kind and name, such as `function next_id`.
+/// The routines and triggers that the schema has, by kind and name, such as `function next_id`.
 fn routines() -> BTreeSet<String> {
     let mut made = BTreeSet::new();
     for line in SCHEMA.iter().flat_map(|(_, sql)| sql.lines()) {
         let Some((verb, rest)) = line.split_once(' ') else { continue };
         let Some((kind, name)) = rest.split_once(" shardid.") else { continue };
         let kind = kind.trim_end_matches(" IF EXISTS").to_lowercase();
-        let name = name.split(['(', ';']).next().unwrap_or_default().trim();
+        let name = name.split(['(', ';', ' ']).next().unwrap_or_default();
         match verb {
-            "CREATE" if matches!(&*kind, "function" | "procedure") => {
+            "CREATE" if matches!(&*kind, "function" | "procedure" | "trigger") => {
                 made.insert(format!("{kind} {name}"));
             }
             "DROP" => _ = made.remove(&format!("{kind} {name}")),
@@ -60,8 +60,8 @@ fn routines() -> BTreeSet<String> {
     made
 }
 
-/// Routines that are not there, though the history says that they were made: a dump leaves
-/// them out, unless it is made with `--routines`.
+/// Routines and triggers that are not there, though the history says that they were made: a dump
+/// leaves them out, unless it is made with `--routines --triggers`.
 pub(crate) async fn missing_routines(
     connection: &mut MySqlConnection,
     node: &NodeName,
@@ -187,7 +187,12 @@ mod tests {
     #[test]
     fn the_routines_of_the_schema_are_known_by_kind_and_name() {
         let all = routines();
-        for one in ["function next_id", "function next_tickets", "procedure next_tickets"] {
+        for one in [
+            "trigger before_tickets64",
+            "function next_id",
+            "function next_tickets",
+            "procedure next_tickets",
+        ] {
             assert!(all.contains(one), "{one} is not in {all:?}");
         }
         assert!(all.len() > 40, "{all:?}");

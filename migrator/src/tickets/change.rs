@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use shardid_cluster::{
     ChangeEffect, ChangeState, MARGIN, NodeName, SeenAt, TicketChange, TicketName, TicketTruth,
-    change_effects, first_floor, next_change_state,
+    change_effects, first_floor, next_change_state, problems,
 };
 
 use super::look::look;
@@ -88,6 +88,7 @@ pub(crate) async fn resume(
     mut change: TicketChange,
     wait: Duration,
 ) -> Result<(), Failure> {
+    take_strays(file, &mut change).await.map_err(|failure| standing(failure, &change))?;
     let mut servers = connect(file, &change, &journal.node, wait)
         .await
         .map_err(|failure| standing(failure, &change))?;
@@ -96,6 +97,28 @@ pub(crate) async fn resume(
     drive(file, journal, &mut servers, &mut change)
         .await
         .map_err(|failure| standing(failure, &change))
+}
+
+/// Has servers that hand the ticket out, and that a change which stands does not know of, take part in
+/// it: they end with the old ones. A catalogue from a backup has forgotten them.
+async fn take_strays(file: &ClusterFile, change: &mut TicketChange) -> Result<(), Failure> {
+    let truth = look(file, "tickets", true).await?.truth;
+    let found = problems(&truth);
+    for node in found.iter().filter_map(|problem| problem.stray_of(&change.ticket)) {
+        let ends_before = |ceiling: u64| ceiling <= change.floor.saturating_add(1);
+        let state = truth.state(node, &change.ticket);
+        let has_been_limited = state.and_then(|state| state.ceiling).is_some_and(ends_before);
+        if change.state != ChangeState::Planned && !has_been_limited {
+            return Err(Failure::new(format!(
+                "ticket {} is on {node}, which the change that stands does not know of",
+                change.ticket
+            ))
+            .detail("The catalogue seems to be from an older backup than this server.")
+            .hint("put a newer backup of the catalogue back"));
+        }
+        change.before.push(node.clone());
+    }
+    Ok(())
 }
 
 fn standing(failure: Failure, change: &TicketChange) -> Failure {

@@ -2,12 +2,17 @@
 --
 -- A call of lower_counters that was refused put the counters back to where it had drawn last: whoever
 -- drew between that and the fence kept his number, which was given again. It says who keeps it waiting.
+-- It looks from the tick on in which the counters go on, and refuses where its definer does not see every
+-- trigger: what it does not see it cannot look at.
 --
 -- A row of Tickets32 or Tickets64 that may not have its number is refused before the engine takes the
 -- table's counter above it, for good; and so is insert_id.
 --
 -- Which other servers share a ticket is known in the catalogue: made by hand on a server of a cluster that
 -- has none of it, it would give the numbers of another one.
+--
+-- A segment is cut by the delta of the row that it is taken from, not by that of an older snapshot; and
+-- raise_ticket sees the blocks that are, not what others have not committed, in READ UNCOMMITTED as well.
 
 DROP PROCEDURE IF EXISTS shardid.lower_counters;
 CREATE PROCEDURE shardid.lower_counters()
@@ -48,7 +53,15 @@ BEGIN
         DO release_lock('shardid.lower_counters');
         RESIGNAL;
     END;
-    IF @@insert_id <> 0 THEN
+    -- Whose triggers are seen is decided by the rights of the definer, 'user'@'host'.
+    IF (SELECT count(DISTINCT p.privilege_type) FROM information_schema.user_privileges p
+        WHERE p.privilege_type IN ('SELECT', 'TRIGGER')
+          AND p.grantee = concat('\'', left(current_user(), char_length(current_user()) - char_length(substring_index(current_user(), '@', -1)) - 1),
+                                 '\'@\'', substring_index(current_user(), '@', -1), '\'')) < 2
+    THEN
+        SET words = left(concat('no counter is lowered by who may not see all tables: hint: GRANT SELECT, TRIGGER ON *.* TO ', current_user()), 128);
+        SIGNAL SQLSTATE '42501' SET MESSAGE_TEXT = words;
+    ELSEIF @@insert_id <> 0 THEN
         SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = 'no counter is lowered where insert_id is set: hint: SET insert_id = 0';
     ELSEIF timestampdiff(MICROSECOND, sysdate(6), now(6)) > 1000000 OR timestampdiff(MICROSECOND, now(6), sysdate(6)) > 1000000 THEN
         SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = 'no counter is lowered where timestamp is set: hint: SET timestamp = DEFAULT';
@@ -111,12 +124,12 @@ BEGIN
             SET words = left(concat('table ', its_table, ' has a trigger that is not as id_trigger writes it: hint: make it anew'), 128);
             SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
         END IF;
-        -- The time goes on, and so do ids of the other counter.
-        SET above = timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 11000000;
+        -- The time goes on, and so do ids of the other counter; where it goes back, these do not.
+        SET above = greatest(above, timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 11000000);
         SET @shardid_found = NULL;
         -- A row that is not committed is waited for: its transaction may have had its id before.
         SET @shardid_look = (SELECT concat('SELECT max(', its_column, ') INTO @shardid_found FROM ', its_table, ' WHERE ', its_column, ' >= ',
-                (above - s.epoch_us) DIV s.tick_us * s.shards * s.slots + s.shards * s.slots, ' LOCK IN SHARE MODE') FROM shardid.shard s WHERE s.shard = its_shard);
+                (above - s.epoch_us) DIV s.tick_us * s.shards * s.slots, ' LOCK IN SHARE MODE') FROM shardid.shard s WHERE s.shard = its_shard);
         IF @shardid_look IS NULL THEN
             SET words = left(concat('table ', its_table, ' has a trigger for shard ', its_shard, ', which is not here: hint: drop the trigger'), 128);
             SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
@@ -138,7 +151,7 @@ BEGIN
     END LOOP;
     CLOSE filled;
 
-    SET above = timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 11000000;
+    SET above = greatest(above, timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 11000000);
     CALL shardid.set_counters(if(stood IS NULL, NULL, above), if(stood_128 IS NULL, NULL, above DIV 128 + 1));
     DELETE FROM shardid.lowering;
     COMMIT;
@@ -294,6 +307,8 @@ BEGIN
     DECLARE blocks CURSOR FOR SELECT b.place FROM shardid.ticket_block b WHERE b.ticket = ticket AND b.numbers > 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     hold_ticket: LOOP
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
         START TRANSACTION;
         SELECT t.last_ticket, t.max_ticket INTO last, largest FROM shardid.ticket t WHERE t.name = ticket FOR UPDATE;
         IF last IS NULL THEN
@@ -335,4 +350,32 @@ BEGIN
     UPDATE shardid.ticket t SET t.last_ticket = greatest(t.last_ticket, above), t.home = shardid.here() WHERE t.name = ticket;
     CALL shardid.raise_table(ticket, greatest(last, above));
     COMMIT;
+END;
+
+DROP PROCEDURE IF EXISTS shardid.next_segment;
+CREATE PROCEDURE shardid.next_segment(tag VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, wanted BIGINT)
+    MODIFIES SQL DATA SQL SECURITY DEFINER
+    COMMENT 'The next segment, as a row of first, last and delta; NULL takes the tag''s own step'
+BEGIN
+    DECLARE words TEXT;
+    DECLARE span, end_of_it, its_delta, its_remainder BIGINT;
+    DECLARE is_here BOOL;
+    SELECT s.delta, s.remainder, coalesce(wanted, s.step), s.home <=> shardid.here() INTO its_delta, its_remainder, span, is_here
+    FROM shardid.segment s WHERE s.biz_tag = tag FOR UPDATE;
+    IF its_delta IS NULL THEN
+        CALL shardid.refuse_segment(tag);
+    ELSEIF NOT is_here THEN
+        CALL shardid.refuse_elsewhere('segment tag', tag);
+    END IF;
+    CALL shardid.check_span(tag, span, its_delta);
+    UPDATE shardid.segment s SET s.max_id = last_insert_id(s.max_id + span), s.update_time = utc_timestamp(6)
+    WHERE s.biz_tag = tag AND s.max_id <= 9223372036854775807 - span;
+    IF row_count() = 0 THEN
+        SET words = left(concat('segment tag ', tag, ' has no ', span, ' numbers left'), 128);
+        SIGNAL SQLSTATE '22003' SET MESSAGE_TEXT = words;
+    END IF;
+    SET end_of_it = last_insert_id();
+    SELECT end_of_it - span + 1 + (its_remainder + its_delta - (end_of_it - span + 1) % its_delta) % its_delta AS first,
+           end_of_it - (end_of_it % its_delta + its_delta - its_remainder) % its_delta AS last,
+           its_delta AS delta;
 END;

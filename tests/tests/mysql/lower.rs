@@ -20,6 +20,8 @@ on_both_engines!(
     a_call_that_is_refused_leaves_out_what_was_drawn_before_its_fence,
     who_keeps_lowering_from_beginning_is_named,
     a_trigger_that_names_no_shard_is_told_and_the_counters_stay_where_they_stood,
+    ids_of_the_tick_in_which_counters_go_on_are_seen,
+    who_does_not_see_all_triggers_lowers_nothing,
 );
 
 /// A server with a table of ids of shard 5, and one of ids of shard 6 with few slots.
@@ -302,4 +304,48 @@ fn who_keeps_lowering_from_beginning_is_named(engine: Engine) {
     wait_until(Duration::from_secs(30), "it has gone", || {
         try_query::<String>(&mut server.connect(), "CALL shardid.lower_counters()").is_ok()
     });
+}
+
+/// Of layouts with ticks of a second it looked for ids of the next second on, and went on in the middle
+/// of this one.
+fn ids_of_the_tick_in_which_counters_go_on_are_seen(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    with_tables(server);
+    let client = &mut server.connect();
+    // Early in a second: what is 11.6 s ahead is of the tick that begins 11 s ahead.
+    query::<u64>(client, "DO sleep(1.1 - microsecond(now(6)) / 1000000)");
+    raise_us(server, 11_600_000);
+    query::<u64>(
+        client,
+        "INSERT INTO app.plain (id, tag) VALUES (shardid.id_at_in(utc_timestamp(6) + INTERVAL 11600000 MICROSECOND, 'js53') + 6 * 8192 + 5000, 2)",
+    );
+    let highest: i64 = query(client, "SELECT max(id) FROM app.plain")[0];
+    match try_query::<String>(client, "CALL shardid.lower_counters()") {
+        Err(refused) => assert!(refused.message.contains("is later than now"), "{refused:?}"),
+        // It took so long that they lie behind the clock.
+        Ok(_) => assert!(ids(client, 6, 300)[0] > highest),
+    }
+}
+
+/// What its definer does not see cannot be looked at: it said that it had looked, and ids came again.
+fn who_does_not_see_all_triggers_lowers_nothing(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    with_tables(server);
+    server.query(
+        "CREATE USER `in@staller`@localhost; GRANT ALL ON shardid.* TO `in@staller`@localhost",
+    );
+    let client = &mut server.connect();
+    type Shown = (String, String, String, String, String, String);
+    let shown: Shown = query(client, "SHOW CREATE PROCEDURE shardid.lower_counters").remove(0);
+    let (before, body) = shown.2.split_once(" PROCEDURE ").expect("it begins so");
+    assert!(before.starts_with("CREATE DEFINER="), "{before}");
+    server.query(&format!(
+        "USE shardid; DROP PROCEDURE shardid.lower_counters; CREATE DEFINER=`in@staller`@localhost PROCEDURE {body}"
+    ));
+    raise(server, 600);
+    let words = expect_refused(client, "CALL shardid.lower_counters()", "42501");
+    assert!(words.ends_with("GRANT SELECT, TRIGGER ON *.* TO in@staller@localhost"), "{words}");
+    server.query("GRANT SELECT, TRIGGER ON *.* TO `in@staller`@localhost");
+    query::<String>(&mut server.connect(), "CALL shardid.lower_counters()");
+    ids(&mut server.connect(), 5, 3);
 }

@@ -10,6 +10,7 @@ on_both_engines!(
     segments_with_a_delta_hold_their_remainder,
     eight_clients_never_share_a_segment,
     refusals_of_segments_have_their_sqlstate,
+    an_old_snapshot_cuts_a_segment_as_it_is_now,
 );
 
 fn segments_follow_each_other_and_may_change_their_step(engine: Engine) {
@@ -79,4 +80,17 @@ fn refusals_of_segments_have_their_sqlstate(engine: Engine) {
     expect_refused(client, "CALL shardid.next_segment('s4', 1)", "22003");
     query::<u64>(client, "CALL shardid.drop_segment('s4')");
     expect_refused(client, "CALL shardid.drop_segment('s4')", "42704");
+}
+
+/// Its delta was that of the snapshot, and even numbers came out of a tag that has odd ones.
+fn an_old_snapshot_cuts_a_segment_as_it_is_now(engine: Engine) {
+    let (client, other) = (&mut shared(engine).connect(), &mut shared(engine).connect());
+    query::<u64>(client, "CALL shardid.create_segment('s9', 10)");
+    query::<u64>(client, "START TRANSACTION");
+    query::<i64>(client, "SELECT max_id FROM shardid.segments WHERE biz_tag = 's9'");
+    query::<u64>(other, "CALL shardid.drop_segment('s9')");
+    query::<u64>(other, "CALL shardid.create_segment_of('s9', 10, 1000, 2, 1)");
+    let taken = query::<(i64, i64, i64)>(client, "CALL shardid.next_segment('s9', NULL)");
+    query::<u64>(client, "COMMIT");
+    assert_eq!(taken, [(1001, 1009, 2)]);
 }

@@ -50,6 +50,43 @@ fn a_drop_that_waits_for_the_clock_can_be_cancelled_and_leaves_the_shard_open() 
     assert!(ids(&mut database.connect(), "SELECT shard_0005.next_id()")[0] > last);
 }
 
+/// It waited by another measure than the one by which the new generator begins: in the same second of
+/// `js53` all ids came again.
+#[test]
+fn a_shard_of_long_ticks_made_again_after_the_extension_begins_above_its_last_id() {
+    for count in [10, 4_000, 9_000] {
+        let database = Database::fresh();
+        database.psql("SELECT create_shard(5, layout => 'js53')");
+        let mut client = database.connect();
+        // Early in a second, so that there is room in it.
+        run(
+            &mut client,
+            "SELECT pg_sleep(1.01 - extract(epoch FROM clock_timestamp())::numeric % 1)",
+        );
+        let last = ids(&mut client, &format!("SELECT max(n) FROM next_ids(5, {count}) n"))[0];
+        run(&mut client, "SELECT drop_shard(5)");
+        run(&mut client, "DROP EXTENSION shardid CASCADE; CREATE EXTENSION shardid");
+        run(&mut client, "SELECT create_shard(5, layout => 'js53')");
+        let first = ids(&mut database.connect(), "SELECT next_id(5)")[0];
+        assert!(first > last, "{count} ids: {first} after {last}");
+    }
+}
+
+/// It returned at once, without a word, where the last id was further ahead than its caller allows.
+#[test]
+fn a_drop_warns_of_ids_that_it_does_not_wait_for() {
+    let database = Database::fresh();
+    database.psql("SELECT create_layout('hours', now() - interval '1 min', '1 h', 8, 1000); SELECT create_shard(5, layout => 'hours')");
+    let output = database
+        .command("psql")
+        .args(["-X", "-c", "SELECT count(*) FROM next_ids(5, 500)", "-c", "SELECT drop_shard(5)"])
+        .output()
+        .expect("psql runs");
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains("WARNING:  ids of shard 5 go on until 20"), "{words}");
+    assert!(words.contains("do not make the shard again"), "{words}");
+}
+
 /// How far ahead of the clock the shards are that are dropped with all that knows of them.
 const DROPPED_AHEAD: i32 = 6;
 

@@ -18,6 +18,8 @@ on_both_engines! {
     a_schema_restored_without_its_routines_is_found_and_mended,
     a_table_that_is_missing_is_named_and_not_made_anew,
     a_server_that_took_over_is_found_and_goes_on_above_what_was_seen,
+    a_catalogue_that_has_forgotten_a_server_lets_nobody_repeat_its_numbers,
+    a_server_that_was_removed_and_comes_back_from_a_backup_ends_again,
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -146,11 +148,11 @@ fn a_schema_restored_without_its_routines_is_found_and_mended(engine: Engine) {
     let servers = Servers::start(engine, 2);
     let last = take(&servers, "my2", 10) + 2 * 9;
     // What is there after a dump without --routines.
-    servers.sql("my2", "DROP FUNCTION shardid.next_id; DROP PROCEDURE shardid.next_tickets; DROP FUNCTION shardid.next_tickets");
+    servers.sql("my2", "DROP TRIGGER shardid.before_tickets64; DROP FUNCTION shardid.next_id; DROP PROCEDURE shardid.next_tickets; DROP FUNCTION shardid.next_tickets");
     let run = servers.run(&["tickets", "verify"]);
     assert_eq!(run.code, 1);
     assert!(
-        run.stdout.contains("function next_id and 2 more of schema shardid are missing"),
+        run.stdout.contains("function next_id and 3 more of schema shardid are missing"),
         "{}",
         run.stdout
     );
@@ -285,5 +287,79 @@ fn a_ticket_that_was_dropped_is_made_again_above_what_was_seen(engine: Engine) {
     servers.run(&["apply", "--yes"]).ok();
     let next = take(&servers, "my2", 1);
     assert!(next > last && next.is_multiple_of(2), "{next}");
+    servers.is_clean();
+}
+
+const CATALOG: [&str; 3] = ["ticket_node", "ticket_server", "ticket_change"];
+
+/// The same, of the catalogue alone, on my1.
+fn back_up_catalog(servers: &Servers) {
+    servers.sql("my1", "DROP DATABASE IF EXISTS older; CREATE DATABASE older");
+    for table in CATALOG {
+        servers.sql("my1", &format!("CREATE TABLE older.{table} AS SELECT * FROM shardid.{table}"));
+    }
+}
+
+fn restore_catalog(servers: &Servers) {
+    let put_back = CATALOG.map(|table| {
+        let columns = servers.sql(
+            "my1",
+            &format!(
+                "SELECT group_concat(concat('`', column_name, '`')) FROM information_schema.columns WHERE table_schema = 'shardid' \
+                 AND table_name = '{table}' AND coalesce(generation_expression, '') = ''"
+            ),
+        );
+        format!("DELETE FROM shardid.{table}; INSERT INTO shardid.{table} ({columns}) SELECT {columns} FROM older.{table}")
+    });
+    servers.sql("my1", &format!("SET foreign_key_checks = 0; {}", put_back.join("; ")));
+}
+
+/// The others went on with all numbers above their own, and one that the catalogue had forgotten
+/// went on as well.
+fn a_catalogue_that_has_forgotten_a_server_lets_nobody_repeat_its_numbers(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    servers.grow(3);
+    let ends = |last: u64| {
+        let ended = servers.try_sql("my3", "SELECT shardid.next_tickets('orders', 1)");
+        assert!(!ended.status.success(), "my3 goes on");
+        let next = take(&servers, "my1", 1);
+        assert!(next > last, "{next} is not above {last}, which my3 gave");
+        servers.is_clean();
+    };
+    // In the middle of a change.
+    let remove = ["tickets", "remove-server", "orders", "my2", "--yes"];
+    servers.run_cut("tickets/after-planned", &remove);
+    back_up_catalog(&servers);
+    servers.run(&["tickets", "resume", "orders"]).ok();
+    servers.run(&["tickets", "add-server", "orders", "my3", "--yes"]).ok();
+    let last = take(&servers, "my3", 300_000) + 2 * 299_999;
+    restore_catalog(&servers);
+    servers.run(&["tickets", "resume", "orders"]).ok();
+    servers.run(&["apply", "--yes"]).ok();
+    ends(last);
+
+    // Where nothing stands.
+    back_up_catalog(&servers);
+    servers.run(&["tickets", "add-server", "orders", "my3", "--yes"]).ok();
+    let last = take(&servers, "my3", 300_000) + 2 * 299_999;
+    restore_catalog(&servers);
+    servers.run(&["apply", "--yes"]).ok();
+    ends(last);
+}
+
+fn a_server_that_was_removed_and_comes_back_from_a_backup_ends_again(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    take(&servers, "my2", 10);
+    backup(&servers, "my2", 2);
+    servers.run(&["tickets", "remove-server", "orders", "my2", "--yes"]).ok();
+    let last = take(&servers, "my1", 100);
+    restore(&servers, "my2", 2);
+    take(&servers, "my2", 1);
+    let run = servers.run(&["tickets", "verify"]);
+    assert!(run.stdout.contains("is on my2, which is none of its servers"), "{}", run.stdout);
+    servers.run(&["apply", "--yes", "--restored", "my2"]).ok();
+    let ended = servers.try_sql("my2", "SELECT shardid.next_tickets('orders', 1)");
+    assert!(!ended.status.success(), "my2 goes on");
+    assert!(take(&servers, "my1", 1) > last);
     servers.is_clean();
 }

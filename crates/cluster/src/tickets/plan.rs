@@ -218,11 +218,14 @@ pub fn ticket_plan(
                 Some(_) => {}
             }
         }
-        // Where classes overlap, nobody may go on before everybody is above.
-        match problems.iter().any(|problem| problem.is_overlap(ticket)) {
+        // Where classes overlap, nobody may go on before everybody is above; nor where a server that is
+        // none of these hands it out: a catalogue from a backup has forgotten that one.
+        let strays = problems.iter().filter_map(|problem| problem.stray_of(ticket));
+        let strays: Vec<NodeName> = strays.cloned().collect();
+        match !strays.is_empty() || problems.iter().any(|problem| problem.is_overlap(ticket)) {
             true => plan.steps.push(TicketStep::Realign {
                 ticket: ticket.clone(),
-                before: having(ticket, &nodes, truth),
+                before: having(ticket, &nodes, truth).into_iter().chain(strays).collect(),
                 after: nodes,
                 above,
             }),

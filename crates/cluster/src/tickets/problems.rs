@@ -115,12 +115,20 @@ impl TicketProblem {
                 "stop one of them, give node {second} a server of its own, then `shardid apply`"
             ),
             Self::Stray { ticket, node } => format!(
-                "`shardid tickets add-server {ticket} {node}`, or drop it there: CALL shardid.drop_ticket('{ticket}')"
+                "`shardid apply` has it end there, and the others go on above it; `shardid tickets add-server {ticket} {node}` has it take part"
             ),
             Self::Standing(ticket) => format!("shardid tickets resume {ticket}"),
             Self::OpenTwice { second: node, .. } | Self::Mapped { node, .. } => {
                 format!("take others on {node}, and drop these there: CALL shardid.drop_shard(…)")
             }
+        }
+    }
+
+    /// The server that hands this ticket out and is none of its servers.
+    pub fn stray_of(&self, of: &TicketName) -> Option<&NodeName> {
+        match self {
+            Self::Stray { ticket, node } if ticket == of => Some(node),
+            _ => None,
         }
     }
 
@@ -237,7 +245,9 @@ pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
                 continue;
             }
             let Some(known) = truth.known.get(ticket) else { continue };
-            if !changing.contains(&ticket) && !known.nodes().contains(node) {
+            let mut changes = truth.changes.iter().filter(|change| change.ticket == *ticket);
+            let takes_part = changes.any(|c| c.before.contains(node) || c.after.contains(node));
+            if !takes_part && !known.nodes().contains(node) {
                 let (ticket, node) = (ticket.clone(), node.clone());
                 found.push(TicketProblem::Stray { ticket, node });
             }
