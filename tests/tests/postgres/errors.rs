@@ -80,7 +80,7 @@ fn a_shard_that_cannot_be_made_or_dropped() {
         42710 | SELECT create_shard(5, layout => 'js53')        | shard 5 exists           | FROM shardid.shards
         -- the extension's own next_id(), a user's, another shard's; relations of the sequence's name
         42723 | SELECT create_shard(7, 'public')                | "public" + next_id()     | create_shard(7, 
-        42723 | SELECT create_shard(7, 'app')                   | "app" + next_id()        | SELECT create_shard(7);
+        42723 | SELECT create_shard(7, 'app')                   | "app" + next_id()        | SELECT create_shard(7, 'another schema')
         42723 | SELECT create_shard(7, 'shard_0006')            | "shard_0006" + next_id() | create_shard(7, 
         42P07 | SELECT create_shard(7, 'taken')                 | taken.shard_id_seq + 7   | RENAME
         42P07 | SELECT create_shard(7, 'similar_')              | similar_.shard_id_seq + 7 | RENAME
