@@ -9,13 +9,18 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("catalog/V10__nodes_go.sql", "DROP CONSTRAINT", "a statement: references of our own journal"),
     (
         "move/fence/remove.sql",
-        "DROP TRIGGER shardid_fence",
+        "DROP TRIGGER %I",
         "a statement: takes our own trigger away, which is switched off",
     ),
     (
         "move/fence/raise.sql",
         "BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE",
         "a statement: the fence",
+    ),
+    (
+        "move/fence/raise.sql",
+        "BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW",
+        "a statement: the fence, for what replicates",
     ),
     (
         "move/carry/guard_copy.sql",
