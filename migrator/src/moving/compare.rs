@@ -52,7 +52,11 @@ type Sum = (i64, String);
 /// Compares all rows of both copies, as of one moment, while writers go on; small ones are compared
 /// behind the fence.
 pub(super) async fn fully(road: &mut Road<'_>) -> Result<(), Failure> {
-    if road.options.verify != Verify::Full || road.compared.is_some() || is_small(road).await? {
+    if road.options.verify != Verify::Full || road.compared.is_some() {
+        return Ok(());
+    }
+    let tables = tables(road).await?;
+    if is_small(road, &tables) {
         return Ok(());
     }
     let marks = marks(road).await?;
@@ -74,7 +78,7 @@ pub(super) async fn fully(road: &mut Road<'_>) -> Result<(), Failure> {
     }
     road.say("comparing all rows");
     let (began, mut rows) = (Instant::now(), 0);
-    for (table, ..) in tables(road).await? {
+    for (table, ..) in tables {
         let (ours, theirs) = tokio::join!(sum(&mut here, &table), sum(&mut there, &table));
         let (ours, theirs) = (ours?, theirs?);
         check(road, &table, &ours, &theirs)?;
@@ -88,11 +92,10 @@ pub(super) async fn fully(road: &mut Road<'_>) -> Result<(), Failure> {
 }
 
 /// Whether there is little enough to compare it while writers wait.
-async fn is_small(road: &mut Road<'_>) -> Result<bool, Failure> {
-    let of = |tables: &[Rows], part: fn(&Rows) -> i64| tables.iter().map(part).sum::<i64>();
-    let tables = tables(road).await?;
-    let fits = of(&tables, |t| t.1) <= CHEAP_ROWS && of(&tables, |t| t.2) <= CHEAP_BYTES;
-    Ok(fits && !road.compares_slowly)
+fn is_small(road: &Road<'_>, tables: &[Rows]) -> bool {
+    let rows: i64 = tables.iter().map(|table| table.1).sum();
+    let bytes: i64 = tables.iter().map(|table| table.2).sum();
+    rows <= CHEAP_ROWS && bytes <= CHEAP_BYTES && !road.compares_slowly
 }
 
 async fn marks(road: &mut Road<'_>) -> Result<Marks, Failure> {
@@ -109,13 +112,13 @@ pub(super) async fn within(road: &mut Road<'_>, deadline: Instant) -> Result<Fen
     if road.options.verify == Verify::None {
         return Ok(Fence::Held);
     }
-    if !is_small(road).await? {
+    let tables = tables(road).await?;
+    if !is_small(road, &tables) {
         return match road.options.verify {
             Verify::Full => still_as_compared(road).await,
             _ => Ok(Fence::Held),
         };
     }
-    let tables = tables(road).await?;
     let most = deadline.min(Instant::now() + road.options.fence_max / PART);
     bound(road, Some(most)).await?;
     let outcome = compare(road, tables).await;

@@ -79,7 +79,6 @@ fn statements(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn every_change_of_a_definition_is_noticed_and_named() {
     let mut zoo = Zoo::open(shared::estate());
-    zoo.run("CREATE FUNCTION public.quiet() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'");
     let mut unseen = Vec::new();
     for change in statements(CHANGES) {
         let before = zoo.take();
@@ -90,9 +89,7 @@ fn every_change_of_a_definition_is_noticed_and_named() {
             names => assert!(names.iter().all(|name| name.contains(' ')), "{change}: {names:?}"),
         }
     }
-    zoo.run("DROP EVENT TRIGGER IF EXISTS quiet; DROP PUBLICATION somebodys");
-    // What an event trigger of another schema does is not of this one.
-    unseen.retain(|change| !change.contains("EVENT TRIGGER"));
+    zoo.run("DROP PUBLICATION somebodys");
     assert!(unseen.is_empty(), "{unseen:#?}");
 }
 

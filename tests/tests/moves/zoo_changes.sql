@@ -100,7 +100,6 @@ CREATE CAST ("@".address AS text) WITH INOUT;
 DROP CAST ("@".address AS text);
 CREATE VIEW public.elsewhere AS SELECT * FROM "@".pair;
 DROP VIEW public.elsewhere;
-CREATE EVENT TRIGGER quiet ON ddl_command_end WHEN TAG IN ('CREATE RULE') EXECUTE FUNCTION public.quiet();
 ALTER TABLE "@".orders ADD FOREIGN KEY (id) REFERENCES "@".apart NOT VALID;
 ALTER SCHEMA "@" OWNER TO app_writer;
 DROP TABLE "@".of_type;
