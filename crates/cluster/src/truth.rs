@@ -37,10 +37,15 @@ impl Truth {
 }
 
 impl Truth {
+    /// [`NodeTruth::awaited`] of a node.
+    pub fn awaited(&self, name: &NodeName) -> ShardSet {
+        self.nodes.get(name).map_or_else(ShardSet::new, |seen| seen.awaited(name, &self.nodes))
+    }
+
     /// Takes the map from the nodes, where the catalogue is lost or older than they are.
     ///
-    /// Each shard is on the node that has it, and that has to be one. The map begins a new
-    /// term, and what the catalogue knows of moves is nothing to go by.
+    /// Each shard is on the node that has it, and that has to be one; or where a move that is lost
+    /// with the catalogue was about to open it. The map begins a new term, and what the catalogue knows of moves is nothing to go by.
     pub fn rebuild_map(&mut self, declared: &Declared) -> Result<(), Refusal> {
         let members = self.nodes.values().filter_map(|node| node.member.as_ref());
         let ours = members.filter(|member| member.cluster == declared.name.as_str());
@@ -60,6 +65,10 @@ impl Truth {
                 }
             }
             map.place(name, &here);
+        }
+        let nowhere = ShardSet::all(declared.shards).without(&map.shards());
+        for name in self.nodes.keys() {
+            map.place(name, &map.on(name).or(&self.awaited(name).and(&nowhere)));
         }
         let shards = ShardSet::all(declared.shards).without(&map.shards());
         if !shards.is_empty() {
@@ -182,6 +191,9 @@ pub struct NodeTruth {
     pub dropped: ShardSet,
     /// Shards that the node knows to live on another one, by that node's name.
     pub moved: BTreeMap<String, ShardSet>,
+    /// Those of them that are still published from here by the move that took them away, which
+    /// ends that when it has opened them there.
+    pub sent: ShardSet,
     /// Shards here that do not carry this cluster, node and server as their home.
     pub unstamped: ShardSet,
     /// Shards here that have another layout than the cluster's.
@@ -195,6 +207,23 @@ impl NodeTruth {
     /// Shards that exist here, open or fenced.
     pub fn held(&self) -> ShardSet {
         self.open.or(&self.fenced)
+    }
+
+    /// Shards that a move has closed on another node, and was about to open on this one.
+    ///
+    /// The other one says that they live here, and publishes them still; here they are closed,
+    /// and what is known of them is older: that they live on the other one, or nothing. No map
+    /// has two nodes that name each other, and a move takes no shard on before it has opened it.
+    pub fn awaited(&self, name: &NodeName, nodes: &BTreeMap<NodeName, Self>) -> ShardSet {
+        let mut awaited = ShardSet::new();
+        for (other, it) in nodes {
+            let Some(gone) = it.moved.get(name.as_str()) else { continue };
+            let elsewhere = self.moved.iter().filter(|(home, _)| *home != other.as_str());
+            let elsewhere = elsewhere.fold(self.dropped.clone(), |all, (_, some)| all.or(some));
+            let here = gone.and(&it.sent).without(&elsewhere);
+            awaited = awaited.or(&here.without(&self.held()));
+        }
+        awaited
     }
 }
 

@@ -111,6 +111,9 @@ pub(super) const AGAIN: &str =
     "SELECT pg_terminate_backend(…) there ends one; then run the same command again";
 
 fn resume(record: &Move) -> String {
+    if record.id == 0 {
+        return AGAIN.to_owned();
+    }
     format!(
         "SELECT pg_terminate_backend(…) there ends one; then `shardid resume {}` goes on",
         record.id

@@ -1,9 +1,13 @@
-//! Taking down the fences around shards that no move is going to open.
+//! Opening shards that no move is going to open.
 
-use shardid_cluster::{NodeName, Shard, ShardSet};
+use std::time::Duration;
 
-use super::fence::{AGAIN, lower_shard};
-use super::journal::{Journal, older_catalog};
+use shardid_cluster::{MoveKind, MoveState, NodeName, Shard, ShardSet};
+
+use super::fence::{self, AGAIN, Home, lower_shard};
+use super::journal::{Journal, Move, older_catalog};
+use super::progress::Progress;
+use super::road::{Options, Road, Verify};
 use super::server::{Server, Term};
 use crate::cuts;
 use crate::failure::Failure;
@@ -25,14 +29,19 @@ pub(crate) async fn open_shards(
     let mut server = Server::connect(file, node).await?;
     let mut failures = Vec::new();
     for shard in shards.iter() {
-        if let Err(failure) = open(&mut journal, &mut server, shard).await {
+        if let Err(failure) = open(file, &mut journal, &mut server, shard).await {
             failures.push(failure);
         }
     }
     Failure::all(failures).map_or(Ok(()), Err)
 }
 
-async fn open(journal: &mut Journal, server: &mut Server, shard: Shard) -> Result<(), Failure> {
+async fn open(
+    file: &ClusterFile,
+    journal: &mut Journal,
+    server: &mut Server,
+    shard: Shard,
+) -> Result<(), Failure> {
     journal.lock(shard).await?;
     // Since the plan was made.
     let query = sqlx::query_scalar(sql!("move/journal/is_free.sql"));
@@ -41,25 +50,117 @@ async fn open(journal: &mut Journal, server: &mut Server, shard: Shard) -> Resul
         return Err(Failure::new(format!("a move has begun to work on shard {shard}"))
             .hint("`shardid moves` shows it, with what can be done"));
     }
-    let mut number = draw_term(journal, 0).await?;
+    let number = draw_term(journal, 0).await?;
+    let number = claim(journal, &mut [&mut *server], shard, number).await?;
+    cuts::at(format_args!("open/claimed"));
+    let query = sqlx::query_as(sql!("move/journal/schema_of.sql")).bind(shard.as_sql());
+    match server.row::<Home>(query).await? {
+        Some(home) if home.state != "moved" => {
+            let lowered = lower_shard(server, shard, &home.schema).await;
+            lowered.map_err(|failure| failure.hint(AGAIN))
+        }
+        _ => {
+            let opened = open_as_a_move_was_to(file, journal, server, shard, number).await;
+            opened.map_err(|failure| failure.hint(AGAIN))
+        }
+    }
+}
+
+/// Claims a shard on nodes by a term that was drawn, or by a higher one. Returns which.
+async fn claim(
+    journal: &mut Journal,
+    servers: &mut [&mut Server],
+    shard: Shard,
+    mut number: i64,
+) -> Result<i64, Failure> {
     loop {
         cuts::at(format_args!("open/before-claim"));
-        let known = server.claim(Term { shard, number }).await?;
+        let mut known = number;
+        for server in &mut *servers {
+            known = known.max(server.claim(Term { shard, number }).await?);
+        }
         if known == number {
-            break;
+            return Ok(number);
         }
         // The catalogue is older than the node.
         number = draw_term(journal, known).await?;
     }
-    cuts::at(format_args!("open/claimed"));
-    let query = sqlx::query_as(sql!("move/journal/schema_of.sql")).bind(shard.as_sql());
-    let home: Option<(String, String, String)> = server.row(query).await?;
-    let Some((schema, ..)) = home else {
-        return Err(Failure::new(format!("the sequence of shard {shard} is gone"))
-            .at(format!("node {}", server.node))
-            .hint("`shardid verify` says what can be done"));
+}
+
+/// Opens a shard where a move was about to open it that is lost with its catalogue: the node
+/// where it was is closed, and says that it lives here. What is left of that move is done as
+/// by [`effects`](shardid_cluster::effects) of a switched one, as far as the shard hangs on it.
+async fn open_as_a_move_was_to(
+    file: &ClusterFile,
+    journal: &mut Journal,
+    server: &mut Server,
+    shard: Shard,
+    number: i64,
+) -> Result<(), Failure> {
+    let (mut source, schema) = sent_from(file, server, shard).await?;
+    claim(journal, &mut [&mut source, &mut *server], shard, number).await?;
+    let target = Server::connect_as(file, &server.node, server.term()).await?;
+    let record = Move {
+        // It is in no journal.
+        id: 0,
+        shard,
+        source: source.node.clone(),
+        target: target.node.clone(),
+        kind: MoveKind::Copy,
+        rollback_of: None,
+        schema,
+        way_back: false,
+        state: MoveState::Switched,
+        shape: None,
+        seal: None,
+        planned_us: 0,
+        since_us: 0,
+        retired_us: None,
+        retiring: false,
+        planned_by: String::new(),
     };
-    lower_shard(server, shard, &schema).await.map_err(|failure| failure.hint(AGAIN))
+    let options = Options {
+        fence_max: Duration::ZERO,
+        verify: Verify::None,
+        stall_max: Duration::ZERO,
+        lag_max_bytes: None,
+    };
+    let mut road = Road {
+        file,
+        record,
+        options,
+        progress: Progress::of(shard),
+        compared: None,
+        compares_slowly: false,
+        journal: Journal::open(file).await?,
+        source,
+        target,
+        holding: None,
+        held: false,
+        given: Vec::new(),
+    };
+    fence::guard(&mut road).await?;
+    cuts::at(format_args!("open/guarded"));
+    fence::open(&mut road).await
+}
+
+/// The node that has sent a shard to another one, and the schema that it lives in.
+async fn sent_from(
+    file: &ClusterFile,
+    server: &Server,
+    shard: Shard,
+) -> Result<(Server, String), Failure> {
+    for (node, _) in file.postgres().filter(|(node, _)| **node != server.node) {
+        let mut other = Server::connect(file, node).await?;
+        let query = sqlx::query_scalar(sql!("move/journal/sent.sql"));
+        let query = query.bind(shard.as_sql()).bind(server.node.as_str());
+        if let Some(schema) = other.column(query).await?.pop() {
+            return Ok((other, schema));
+        }
+    }
+    Err(Failure::new(format!("the sequence of shard {shard} is gone"))
+        .at(format!("node {}", server.node))
+        .hint("`shardid verify` says what can be done"))
 }
 
 /// Draws a term above one that a node knows.

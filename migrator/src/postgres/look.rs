@@ -129,6 +129,7 @@ struct ShardsRow {
     home: Option<String>,
     same_layout: bool,
     stamped: bool,
+    is_sent: bool,
     shards: Vec<i32>,
 }
 
@@ -166,6 +167,7 @@ async fn look_inside(
         fences: ShardSet::new(),
         dropped: ShardSet::new(),
         moved: BTreeMap::new(),
+        sent: ShardSet::new(),
         unstamped: ShardSet::new(),
         other_layout: ShardSet::new(),
         followers: None,
@@ -237,6 +239,9 @@ fn sort_in(truth: &mut NodeTruth, row: ShardsRow) -> Result<(), String> {
         "moved" => {
             let home = truth.moved.entry(row.home.unwrap_or_default()).or_default();
             *home = home.or(&shards);
+            if row.is_sent {
+                truth.sent = truth.sent.or(&shards);
+            }
         }
         other => return Err(format!("shards {shards} are in the odd state {other}")),
     }

@@ -47,7 +47,7 @@ fn without_catalog(estate: &Estate<'_>) -> Vec<Finding> {
     if !nowhere.is_empty() && estate.unreachable.is_empty() {
         findings.push(Finding::between(
             format!("these shards are open on no node: {}", ranges(&nowhere)),
-            "a move of each was cut off with the catalogue: its rows are where it came from, and where it was to go",
+            "a move of each was lost with the catalogue: `shardid catalog rebuild` opens it where it was about to be opened, as long as both nodes are there",
         ));
     }
     findings

@@ -29,10 +29,23 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     }
     findings.extend(shut(estate).await?);
     let Some(catalog) = estate.catalog() else { return Ok(findings) };
+    let nodes: BTreeMap<_, _> =
+        estate.visits.iter().map(|visit| (visit.node.clone(), visit.seen.truth.clone())).collect();
     let held =
         estate.visits.iter().fold(ShardSet::new(), |all, visit| all.or(&visit.seen.truth.held()));
     for visit in &estate.visits {
         let missing = catalog.map.on(&visit.node).without(&held).without(&catalog.moving);
+        let awaited = visit.seen.truth.awaited(&visit.node, &nodes);
+        for shard in missing.and(&awaited).iter() {
+            findings.push(Finding::on(
+                &visit.node,
+                format!(
+                    "shard {shard} should be open here, where a lost move was about to open it"
+                ),
+                "`shardid apply`",
+            ));
+        }
+        let missing = missing.without(&awaited);
         for shard in missing.iter() {
             findings.push(Finding::on(
                 &visit.node,

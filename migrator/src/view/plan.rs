@@ -120,9 +120,7 @@ fn lines(step: &Step) -> Vec<String> {
         }
         Step::OpenShards { node, shards } => {
             let which = shards_of(shards);
-            vec![format!(
-                "~ {node}: take the fence down around {which} (no move goes on with them)"
-            )]
+            vec![format!("~ {node}: open {which} (no move goes on with them)")]
         }
         Step::RemoveNode { node } => vec![format!("- {node}: forget")],
         Step::LetFollow { node, followers } => {

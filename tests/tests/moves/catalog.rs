@@ -220,7 +220,7 @@ fn is_opened_by_apply(estate: &Estate, shard: u32, write: &str) {
     );
     assert!(verify.stdout.contains(&says), "{}{}", verify.stdout, verify.stderr);
     let plan = estate.run(&["plan"]).ok();
-    let step = format!("~ pg1: take the fence down around 1 shard: {shard} (");
+    let step = format!("~ pg1: open 1 shard: {shard} (");
     assert!(plan.contains(&step), "{plan}");
     estate.run_cut("open/before-claim", &["apply", "--yes"]);
     estate.run_cut("open/claimed", &["apply", "--yes"]);
@@ -241,7 +241,7 @@ fn a_shard_whose_move_was_lost_with_the_catalogue_is_opened_by_apply() {
     lose(&estate);
     // The steps of a rebuild have it too; here they are cut before that.
     let shown = estate.run(&["catalog", "rebuild", "--dry-run"]).ok();
-    assert!(shown.contains("take the fence down around 1 shard"), "{shown}");
+    assert!(shown.contains(&format!("open 1 shard: {shard} (")), "{shown}");
     estate.run_cut("apply/before-Open-pg1", &["catalog", "rebuild", "--yes"]);
     is_opened_by_apply(&estate, shard, &write);
 
@@ -273,6 +273,85 @@ fn a_shard_whose_move_was_lost_with_the_catalogue_is_opened_by_apply() {
     estate.run(&["retire", "--all", "--yes"]).ok();
     assert_eq!(estate.psql("pg2", &kept), "t");
     estate.run(&["verify"]).ok();
+}
+
+/// The catalogue is lost after the old copy was closed, and before the new one was open.
+fn is_opened_where_it_was_to_be(estate: &Estate, shard: u32, at: &str, write: &str) {
+    let table = format!("shard_{shard:04}.item");
+    let rows = format!("SELECT count(*), sum(n), max(id) FROM {table}");
+    let other = if at == "pg2" { "pg1" } else { "pg2" };
+    let before = estate.psql(other, &rows);
+    lose(estate);
+    for node in ["pg1", "pg2"] {
+        assert!(estate.node(node).try_psql("app", write).is_err(), "{node} takes writes");
+    }
+    let verify = estate.run(&["verify"]).stdout;
+    let says = format!("these shards are open on no node: {shard}: a move of each was lost");
+    assert!(verify.contains(&says), "{verify}");
+    let shown = estate.run(&["catalog", "rebuild", "--dry-run"]).ok();
+    assert!(shown.contains(&format!("~ {at}: open 1 shard: {shard} (")), "{shown}");
+    estate.run_cut(&format!("apply/before-Open-{at}"), &["catalog", "rebuild", "--yes"]);
+    let verify = estate.run(&["verify"]).stdout;
+    let says = format!(
+        "{at}: shard {shard} should be open here, where a lost move was about to open it: `shardid apply`"
+    );
+    assert!(verify.contains(&says), "{verify}");
+    for place in ["claimed", "guarded"] {
+        estate.run_cut(&format!("open/{place}"), &["apply", "--yes"]);
+    }
+    let said = estate.run(&["apply", "--yes"]);
+    assert!(
+        said.stderr.contains(&format!("{at}: 1 shard can be written to again")),
+        "{}",
+        said.stderr
+    );
+    is_as_the_file_says(estate);
+    assert_eq!(estate.home(shard), at);
+    assert_eq!(estate.psql(at, &rows), before);
+    assert!(estate.node(other).try_psql("app", write).is_err(), "{other} takes writes");
+    estate.psql(at, write);
+    let last = |id: String| id.rsplit('|').next().unwrap().parse::<i64>().unwrap();
+    assert!(last(estate.psql(at, &rows)) > last(before), "an id below one from before");
+}
+
+#[test]
+fn a_shard_that_a_lost_move_had_closed_is_opened_where_it_was_about_to_be() {
+    let estate = Estate::start(2, 4);
+    let (shard, write) = shard_on_pg1(&estate);
+    let name = shard.to_string();
+    for _ in 0..3 {
+        estate.psql("pg1", &write);
+    }
+    estate.run_cut("switched/before-OpenTarget", &["move", &name, "--to", "pg2", "--yes"]);
+    is_opened_where_it_was_to_be(&estate, shard, "pg2", &write);
+}
+
+#[test]
+fn a_shard_that_a_lost_rollback_had_closed_is_opened_where_it_was_about_to_be() {
+    let estate = Estate::start(2, 4);
+    let (shard, write) = shard_on_pg1(&estate);
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    estate.psql("pg2", &write);
+    let id = estate.last_move(shard);
+    estate.run_cut("switched/before-OpenTarget", &["rollback", &id, "--yes"]);
+    is_opened_where_it_was_to_be(&estate, shard, "pg1", &write);
+}
+
+#[test]
+fn a_shard_whose_new_home_is_restored_from_before_it_came_is_not_opened_there() {
+    let estate = Estate::start(2, 4);
+    let (shard, _) = shard_on_pg1(&estate);
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes", "--no-rollback"]).ok();
+    // As its rows were before: the shard lives on pg1, and nothing else is known.
+    estate.psql(
+        "pg2",
+        &format!("UPDATE shardid.shard SET state = 'moved', node = 'pg1' WHERE shard = {shard}"),
+    );
+    let refused = estate.run(&["apply", "--yes"]).refused();
+    assert!(refused.contains("pg1"), "{refused}");
+    lose(&estate);
+    let refused = estate.run(&["catalog", "rebuild", "--yes"]).refused();
+    assert!(refused.contains(&format!("shard {shard} is on no node")), "{refused}");
 }
 
 #[test]

@@ -269,7 +269,7 @@ fn places(declared: &Declared, truth: &Truth) -> Vec<Refusal> {
                 });
             }
         }
-        let home = truth.catalog.map.on(name).and(&ours);
+        let home = truth.catalog.map.on(name).and(&ours).without(&truth.awaited(name));
         for (to, shards) in &seen.moved {
             let gone = shards.and(&home);
             if !gone.is_empty() {

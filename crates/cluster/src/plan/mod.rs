@@ -108,8 +108,8 @@ pub enum Step {
         /// The shards about which its copy says something else.
         shards: ShardSet,
     },
-    /// Takes the fences down around shards that live on a node by the map, and that no move is
-    /// going to open: the one that has fenced them is not in the journal, or over.
+    /// Opens shards that live on a node by the map, and that no move is going to open: the one
+    /// that has fenced them there, or was about to open them there, is not in the journal, or over.
     OpenShards {
         /// The node.
         node: NodeName,

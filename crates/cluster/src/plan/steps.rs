@@ -44,14 +44,17 @@ pub(super) fn steps(
         steps.push(Step::RebuildMap { map: map.clone() });
     }
     for (name, seen) in in_file_order(declared, truth) {
-        let missing = map.on(name).without(&seen.held()).without(&truth.catalog.moving);
+        // Those that a lost move was about to open here are opened, not made.
+        let others = truth.catalog.moving.or(&truth.awaited(name).and(&map.on(name)));
+        let missing = map.on(name).without(&seen.held()).without(&others);
         if !missing.is_empty() {
             steps.push(Step::CreateShards { node: name.clone(), shards: missing });
         }
-        steps.extend(tell(name, seen, &map, &truth.catalog.moving));
+        steps.extend(tell(name, seen, &map, &others));
     }
     for (name, seen) in in_file_order(declared, truth) {
-        let shut = seen.fenced.or(&seen.fences).and(&map.on(name)).without(&truth.catalog.moving);
+        let shut = seen.fenced.or(&seen.fences).or(&truth.awaited(name));
+        let shut = shut.and(&map.on(name)).without(&truth.catalog.moving);
         if !shut.is_empty() {
             steps.push(Step::OpenShards { node: name.clone(), shards: shut });
         }

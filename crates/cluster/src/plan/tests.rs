@@ -65,6 +65,7 @@ fn empty_server(number: i64) -> NodeTruth {
         fences: ShardSet::new(),
         dropped: ShardSet::new(),
         moved: BTreeMap::new(),
+        sent: ShardSet::new(),
         unstamped: ShardSet::new(),
         other_layout: ShardSet::new(),
         followers: Some(BTreeMap::new()),
@@ -163,6 +164,9 @@ fn take(declared: &Declared, truth: &mut Truth, step: &Step) {
             seen.open = seen.open.or(shards);
             seen.fenced = seen.fenced.without(shards);
             seen.fences = seen.fences.without(shards);
+            for known in seen.moved.values_mut() {
+                *known = known.without(shards);
+            }
         }
         Step::RemoveNode { node } => {
             assert!(truth.catalog.map.on(node).is_empty());

@@ -84,3 +84,59 @@ fn a_shard_that_is_on_no_node_or_on_two_is_nothing_to_make_a_map_from() {
     let words = truth.rebuild_map(&declared).unwrap_err().to_string();
     assert_eq!(words, "shard 0 is open on two nodes, pg1 and pg2");
 }
+
+/// pg1 has closed shards 0 and 1, which a move was about to open on pg2.
+fn closed_and_not_open() -> (Declared, Truth) {
+    let declared = declared(8, &[("pg1", 1), ("pg2", 1), ("pg3", 1)]);
+    let mut truth = living(&declared);
+    let sent = set("0-1");
+    let pg1 = truth.nodes.get_mut(&node("pg1")).unwrap();
+    pg1.open = pg1.open.without(&sent);
+    pg1.sent = sent.clone();
+    pg1.moved.entry("pg2".into()).or_default();
+    let at_pg2 = pg1.moved.get_mut("pg2").unwrap();
+    *at_pg2 = at_pg2.or(&sent);
+    (declared, truth)
+}
+
+#[test]
+fn what_a_lost_move_was_about_to_open_is_opened_there() {
+    let (declared, mut truth) = closed_and_not_open();
+    truth.catalog = CatalogTruth::default();
+    let pg3 = truth.nodes[&node("pg3")].clone();
+    assert!(pg3.moved["pg1"].contains(Shard::new(0).unwrap()), "it has not been told");
+    assert_eq!(truth.awaited(&node("pg2")).to_string(), "0-1");
+    assert!(truth.awaited(&node("pg1")).is_empty() && truth.awaited(&node("pg3")).is_empty());
+    // A node that was never told of the shards knows nothing of them.
+    let mut new = truth.clone();
+    for known in new.nodes.get_mut(&node("pg2")).unwrap().moved.values_mut() {
+        *known = known.without(&set("0-1"));
+    }
+    for mut truth in [truth, new] {
+        truth.rebuild_map(&declared).unwrap();
+        let plan = take_all(&declared, &mut truth);
+        let opened = Step::OpenShards { node: node("pg2"), shards: set("0-1") };
+        assert!(plan.steps.contains(&opened), "{plan:?}");
+        assert!(!plan.steps.iter().any(|step| matches!(step, Step::CreateShards { .. })));
+        assert!(set("0-1").without(&truth.nodes[&node("pg2")].open).is_empty());
+        assert_eq!(plan_of(&declared, &truth).unwrap().steps, []);
+    }
+}
+
+#[test]
+fn a_map_that_was_told_is_not_taken_for_a_move() {
+    // pg3 was down when the shard went from pg1 to pg2, and the node that has it is lost.
+    let (declared, mut truth) = closed_and_not_open();
+    truth.catalog = CatalogTruth::default();
+    let at_pg1 = truth.nodes.get_mut(&node("pg1")).unwrap();
+    at_pg1.sent = ShardSet::new();
+    assert!(truth.awaited(&node("pg2")).is_empty(), "pg1 publishes nothing");
+    assert!(truth.rebuild_map(&declared).is_err());
+    let (_, mut truth) = closed_and_not_open();
+    let at_pg2 = &mut truth.nodes.get_mut(&node("pg2")).unwrap().moved;
+    for known in at_pg2.values_mut() {
+        *known = known.without(&set("0-1"));
+    }
+    at_pg2.insert("pg3".into(), set("0-1"));
+    assert!(truth.awaited(&node("pg2")).is_empty(), "it has gone on from there");
+}
