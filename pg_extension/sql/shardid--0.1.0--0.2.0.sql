@@ -2133,7 +2133,13 @@ BEGIN
     PERFORM shardid.check_ticket(name, 1, 1, above);
     known := shardid.known_ticket(name);
     PERFORM shardid.hold_ticket(known);
-    IF above > shardid.ticket_last(known) THEN
+    IF known.last_gapless IS NULL AND above < 9223372036854775807 AND shardid.ticket_last(known) = 9223372036854775807 THEN
+        -- No plain number is as high: the first gapless one left the sequence there, and the row comes from a
+        -- dump that did not see that any more. That it is gapless is said by the same word as how far it went.
+        PERFORM shardid.check_room(known, above);
+        UPDATE shardid.ticket t SET last_gapless = shardid.ticket_at_or_below(t.server, t.servers, above)
+            WHERE t.name = raise_ticket.name;
+    ELSIF above > shardid.ticket_last(known) THEN
         -- One that has handed nothing out may still be without gaps: its numbers begin above that.
         IF known.last_gapless IS NULL AND pg_sequence_last_value(known.sequence) = known.floor THEN
             known.floor := above;
@@ -2175,6 +2181,11 @@ BEGIN
         -- By its number, not by its name: that may be another's by now, such as a view's that
         -- would run its owner's functions with our rights.
         last := pg_sequence_last_value(known.sequence);
+        IF last = 9223372036854775807 THEN
+            RAISE EXCEPTION 'ticket "%" is gapless, and how far it went is not known here', name
+                USING ERRCODE = '55000', DETAIL = 'The dump that it comes from was taken while it handed out its first number.',
+                    HINT = format('Say its last number, by the table that has it: SELECT shardid.raise_ticket(%L, 1000);', name);
+        END IF;
         IF last IS NULL OR last > known.floor THEN
             RAISE EXCEPTION 'ticket "%" has handed out numbers that may leave gaps', name
                 USING ERRCODE = '55000',

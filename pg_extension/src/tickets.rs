@@ -193,7 +193,9 @@ impl Ticket {
             sequence: facts.sequence,
             class: facts.class,
             floor: facts.floor,
-            top: facts.end.min(below_ceiling),
+            // The last of all numbers says that the ticket is gapless: nobody else leaves its
+            // sequence there.
+            top: facts.end.min(below_ceiling).min(i64::MAX - 1),
             count,
             ahead: self.ahead.get(),
             safe: self.safe.get(),

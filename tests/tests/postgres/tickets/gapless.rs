@@ -372,3 +372,37 @@ fn a_ticket_and_a_tag_that_were_made_meanwhile_are_to_be_tried_again() {
         expect_error(&mut client, make, "42710");
     }
 }
+
+/// pg_dump reads rows as of its snapshot, and sequences as they stand when it comes to them: a
+/// ticket whose first number without gaps lies between the two stands at the end, and counts nothing.
+#[test]
+fn a_dump_that_overlooks_the_first_number_is_told_how_far_a_ticket_went() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(&mut client, "SELECT create_ticket('invoices'), create_ticket('odd', 1, 2)");
+    let mut older = database.connect();
+    run(&mut older, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+    let counted = "SELECT count(last_gapless) FROM shardid.ticket";
+    assert_eq!(ids(&mut older, counted), [0]);
+    run(&mut client, "SELECT next_ticket_gapless(n) FROM unnest(ARRAY['invoices', 'odd']) n");
+    let end = "SELECT last_value FROM shardid_tickets.invoices";
+    assert_eq!((ids(&mut older, counted), ids(&mut older, end)), (vec![0], vec![i64::MAX]));
+    // What is restored: the rows as they were, the sequences as they stand.
+    let restored = Database::fresh();
+    let mut client = restored.connect();
+    run(&mut client, "SELECT create_ticket('invoices'), create_ticket('odd', 1, 2)");
+    for name in ["invoices", "odd"] {
+        run(&mut client, &format!("SELECT setval('shardid_tickets.{name}', {})", i64::MAX));
+        for take in ["next_ticket", "next_ticket_gapless"] {
+            let refusal = expect_error(&mut client, &format!("SELECT {take}('{name}')"), "55000");
+            let hint = format!("SELECT shardid.raise_ticket('{name}', 1000);");
+            assert!(refusal.hint.contains(&hint), "{take}: {refusal:?}");
+        }
+    }
+    run(&mut client, "SELECT shardid.raise_ticket('invoices', 7), shardid.raise_ticket('odd', 8)");
+    assert_eq!(ids(&mut client, TAKE), [8]);
+    assert_eq!(ids(&mut client, "SELECT next_ticket_gapless('odd')"), [9]);
+    expect_error(&mut client, "SELECT next_ticket('invoices')", "55000");
+    run(&mut client, "SELECT shardid.raise_ticket('invoices', 3)");
+    assert_eq!(ids(&mut client, TAKE), [9], "it was lowered");
+}
