@@ -382,10 +382,14 @@ BEGIN
         END IF;
         NEW.sequence := NULL;
     END IF;
+    -- What makes a ticket or a tag says afterwards that it begins now.
+    IF TG_RELID IN ('shardid.ticket'::regclass, 'shardid.segment'::regclass) THEN
+        NEW.history := 'restored';
+    END IF;
     RETURN NEW;
 END
 $$;
-COMMENT ON FUNCTION shardid.row_restored() IS 'has a row whose sequence is none have no sequence';
+COMMENT ON FUNCTION shardid.row_restored() IS 'has a row whose sequence is none have no sequence, and one of a dump say that it is';
 
 CREATE FUNCTION shardid.next_id(shard integer, sequence regclass) RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'shardid_next_id';
@@ -708,7 +712,8 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET quot
     CROSS JOIN LATERAL (SELECT * FROM pg_proc p WHERE p.oid = d.objid OFFSET 0) AS p
     WHERE p.proname = 'next_id' AND p.pronargs = 0
         AND pg_get_function_sqlbody(p.oid) ~ format('^RETURN shardid[.]next_id[(]%s, ', shard)
-        AND pg_has_role(p.proowner, 'USAGE')
+        -- Another role may have written the same.
+        AND p.proowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = sequence)
     UNION ALL
     -- As version 0.1.0 has made them; also where a dump has brought it.
     SELECT p.oid::regprocedure
@@ -1364,6 +1369,7 @@ BEGIN
     -- Where another session has made it since this transaction's snapshot, this says that it is to be tried again.
     INSERT INTO shardid.ticket AS t (name, sequence, server, servers, floor)
         VALUES (name, numbers, server, servers, floor) ON CONFLICT ON CONSTRAINT ticket_pkey DO NOTHING RETURNING * INTO made;
+    UPDATE shardid.ticket t SET history = shardid.history() WHERE t.name = make_ticket.name;
     PERFORM shardid.set_ticket(made, last);
     RETURN made.sequence;
 END
@@ -1536,6 +1542,7 @@ BEGIN
     END IF;
     -- Where another session has made it since this transaction's snapshot, this says that it is to be tried again.
     INSERT INTO shardid.segment VALUES (tag, numbers, step, start, delta, remainder) ON CONFLICT ON CONSTRAINT segment_pkey DO NOTHING;
+    UPDATE shardid.segment s SET history = shardid.history() WHERE s.tag = create_segment.tag;
     RETURN numbers;
 END
 $$;
@@ -1755,9 +1762,10 @@ COMMENT ON VIEW shardid.segments IS
 CREATE FUNCTION shardid.history() RETURNS text
 LANGUAGE sql VOLATILE PARALLEL RESTRICTED
 RETURN CASE WHEN NOT pg_is_in_recovery() THEN
-    concat((SELECT c.system_identifier FROM pg_control_system() c), '/', left(pg_walfile_name(pg_current_wal_lsn()), 8)) END;
+    concat((SELECT c.system_identifier FROM pg_control_system() c), '/', left(pg_walfile_name(pg_current_wal_lsn()), 8),
+        '/', (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())) END;
 COMMENT ON FUNCTION shardid.history() IS
-    'server and timeline that numbers are handed out on: others after a restore or a promotion; null on a standby';
+    'server, timeline and database that numbers are handed out on: others after a restore or a promotion; null on a standby';
 
 ALTER TABLE shardid.ticket ADD COLUMN history text DEFAULT shardid.history();
 ALTER TABLE shardid.segment ADD COLUMN history text DEFAULT shardid.history();
@@ -2141,7 +2149,7 @@ BEGIN
             WHERE t.name = raise_ticket.name;
     ELSIF above > shardid.ticket_last(known) THEN
         -- One that has handed nothing out may still be without gaps: its numbers begin above that.
-        IF known.last_gapless IS NULL AND pg_sequence_last_value(known.sequence) = known.floor THEN
+        IF known.last_gapless IS NULL AND pg_sequence_last_value(known.sequence) <= known.floor THEN
             known.floor := above;
         END IF;
         PERFORM shardid.set_ticket(known, above);

@@ -317,7 +317,7 @@ impl Refusal {
             }
             Self::Declared(_) => "choose fewer shards or another layout".into(),
             Self::OpenTwice { shards, .. } => format!(
-                "`shardid moves` shows a move of shard {} that stands, and `shardid resume` mends that; where none does, find out which copy is in use before anything is changed",
+                "`shardid moves` shows a move of shard {} that stands, and `shardid resume` mends that; where none does, `shardid verify` says which copy is of an older map: look which is in use before anything is changed",
                 any(shards)
             ),
             Self::OpenElsewhere { shards, node, .. } => format!(
@@ -325,7 +325,7 @@ impl Refusal {
                 any(shards)
             ),
             Self::MovedAway { .. } => {
-                "the catalogue or the node seems to be restored from an older backup; nothing is changed until they agree".into()
+                "the catalogue or the node seems to be restored from an older backup, or promoted without the end of a move; `shardid verify` says what can be done".into()
             }
             Self::OtherLayout { node, shards, .. } => format!(
                 "leave {node} out of this cluster, or look at who uses it there: `SELECT * FROM shardid.shards WHERE shard = {}`",

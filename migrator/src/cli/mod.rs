@@ -256,6 +256,13 @@ pub(crate) struct Adopt {
     /// That is innodb_flush_log_at_trx_commit = 2, which is faster, or sync_binlog other than 1.
     #[arg(long)]
     pub(crate) accept_power_loss: bool,
+
+    /// Take servers that hand out a ticket, and are not in the cluster file, for gone for good
+    ///
+    /// The others go on above all that they know of. Where such a server has handed out higher
+    /// numbers, or is there still, numbers repeat: put it into the file instead.
+    #[arg(long)]
+    pub(crate) accept_unseen: bool,
 }
 
 #[derive(Debug, Args)]

@@ -145,6 +145,7 @@ pub(super) fn ticket_options(adopt: &cli::Adopt, wait: Duration) -> tickets::app
     tickets::apply::Options {
         restored: adopt.restored.clone(),
         accept_power_loss: adopt.accept_power_loss,
+        accept_unseen: adopt.accept_unseen,
         wait,
     }
 }

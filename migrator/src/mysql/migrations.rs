@@ -11,7 +11,7 @@ pub(super) const CATALOG: Files<2> = [
 ];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
-pub(super) const SCHEMA: Files<39> = [
+pub(super) const SCHEMA: Files<40> = [
     ("V1__server", sql!("schema/V1__server.sql")),
     ("V2__ticket", sql!("schema/V2__ticket.sql")),
     ("V3__create_ticket", sql!("schema/V3__create_ticket.sql")),
@@ -51,6 +51,7 @@ pub(super) const SCHEMA: Files<39> = [
     ("V37__blocks_of_before", sql!("schema/V37__blocks_of_before.sql")),
     ("V38__lowering_that_was_cut", sql!("schema/V38__lowering_that_was_cut.sql")),
     ("V39__refused_before", sql!("schema/V39__refused_before.sql")),
+    ("V40__as_it_is_written", sql!("schema/V40__as_it_is_written.sql")),
 ];
 
 #[cfg(test)]

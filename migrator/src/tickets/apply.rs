@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::distr::{Alphanumeric, SampleString};
 use shardid_cluster::{
     NodeName, Seen, SeenAt, TicketName, TicketPlan, TicketProblem, TicketStep, TicketTruth,
-    problems, ticket_plan,
+    problems, ticket_plan, unseen,
 };
 
 use super::change::{Wanted, change, now_us, resume};
@@ -25,6 +25,8 @@ pub(crate) struct Options {
     pub(crate) restored: Vec<NodeName>,
     /// Whether numbers may be repeated after a power loss.
     pub(crate) accept_power_loss: bool,
+    /// Whether servers that hand out a ticket, and are not in the cluster file, are gone for good.
+    pub(crate) accept_unseen: bool,
     /// How long to wait for another program.
     pub(crate) wait: Duration,
 }
@@ -38,7 +40,14 @@ pub(crate) fn plan(
     let twins = problems(&look.truth)
         .into_iter()
         .filter(|problem| matches!(problem, TicketProblem::SameServer(..)));
-    let failures = twins.map(|problem| {
+    let tickets = file.declared.tickets.iter().filter(|_| !options.accept_unseen);
+    let missing = tickets.flat_map(|ticket| {
+        let known = look.truth.known.get(&ticket.name).map(|known| known.nodes());
+        let changes = look.truth.changes.iter().any(|change| change.ticket == ticket.name);
+        let servers = known.unwrap_or_else(|| ticket.servers.clone());
+        if changes { Vec::new() } else { unseen(&ticket.name, &servers, &look.truth) }
+    });
+    let failures = twins.chain(missing).map(|problem| {
         let mend = problem.mend();
         Failure::new(problem).hint(mend)
     });
@@ -172,7 +181,7 @@ async fn saw(
     let known = truth.known.get(ticket).and_then(|known| {
         known.servers.iter().find(|(other, _)| other == node).map(|(_, seen)| *seen)
     });
-    let seen = known.unwrap_or_default().then(SeenAt { number, at_us: now_us() });
+    let seen = known.unwrap_or_default().raised(SeenAt { number, at_us: now_us() });
     journal.seen(ticket, node, seen).await
 }
 

@@ -132,7 +132,10 @@ struct TicketRow {
 
 impl TicketRow {
     /// Checks what nobody but us should have written.
-    fn state(self, node: &NodeName) -> Result<(TicketName, TicketState), Failure> {
+    ///
+    /// A name that no cluster file can have is of nobody's ticket but the server's own.
+    fn state(self, node: &NodeName) -> Result<Option<(TicketName, TicketState)>, Failure> {
+        let Ok(name) = TicketName::new(&self.name) else { return Ok(None) };
         let wrong = |what: &str| {
             Failure::new(format!("ticket {}: {what}", self.name)).at(format!("node {node}"))
         };
@@ -151,8 +154,7 @@ impl TicketRow {
             ceiling: self.ceiling.map(number).transpose()?,
             max: number(self.max)?,
         };
-        let name = TicketName::new(&self.name).map_err(|error| wrong(&error.to_string()))?;
-        Ok((name, state))
+        Ok(Some((name, state)))
     }
 }
 
@@ -244,7 +246,7 @@ async fn ask(
         let tickets = tickets.map_err(|error| session.failure(node, &error))?;
         answer.server.tickets = tickets
             .into_iter()
-            .map(|row| row.state(node))
+            .filter_map(|row| row.state(node).transpose())
             .collect::<Result<BTreeMap<_, _>, _>>()?;
     }
     session.close().await;

@@ -49,6 +49,8 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
         seen.push((visit.node.clone(), visit.seen.truth.identity.system_identifier, objects));
     }
     known.extend(of_journal(estate).await?);
+    let mut ranked: Vec<(usize, Finding)> = Vec::new();
+    ranked.extend(cut_off(estate, &seen).await?.into_iter().map(|finding| (ORDER.len(), finding)));
     let places = Places::look(estate).await?;
     let server_of: BTreeMap<String, i64> =
         seen.iter().map(|(node, server, _)| (node.to_string(), *server)).collect();
@@ -59,7 +61,6 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
         .collect();
     // What reads comes before what is read, and a copy after what fills it: each line can be
     // followed by itself, from the first on.
-    let mut ranked: Vec<(usize, Finding)> = Vec::new();
     for (node, server, objects) in seen {
         for object in objects {
             let Object { kind, name, .. } = &object;
@@ -101,6 +102,40 @@ async fn of_journal(estate: &mut Estate<'_>) -> Result<Known, Failure> {
     let keeper = estate.visits.iter_mut().find(|visit| visit.node == catalog);
     let Some(keeper) = keeper else { return Ok(Known::new()) };
     Ok(keeper.rows(sql!("verify/known_objects.sql")).await?.into_iter().collect())
+}
+
+/// Old copies that follow by the journal, and have nothing to follow by.
+async fn cut_off(
+    estate: &mut Estate<'_>,
+    seen: &[(NodeName, i64, Vec<Object>)],
+) -> Result<Vec<Finding>, Failure> {
+    let catalog = estate.file.declared.catalog.clone();
+    let keeper = estate.visits.iter_mut().find(|visit| visit.node == catalog);
+    let Some(keeper) = keeper else { return Ok(Vec::new()) };
+    let following: Vec<(i64, i32, String, String)> =
+        keeper.rows(sql!("verify/following.sql")).await?;
+    let mut findings = Vec::new();
+    for (id, shard, source, target) in following {
+        let name = format!("shardid_back_{id}");
+        for (kind, node) in [("slot", &target), ("subscription", &source)] {
+            let Some((node, _, objects)) = seen.iter().find(|(seen, ..)| seen.as_str() == node)
+            else {
+                continue;
+            };
+            let is_it = |object: &Object| {
+                object.kind == kind
+                    && (object.name == name || object.ours.as_deref() == Some(name.as_str()))
+            };
+            if !objects.iter().any(is_it) {
+                findings.push(Finding::on(
+                    node,
+                    format!("{kind} {name} is gone, and the old copy of shard {shard} on {source} follows no more"),
+                    format!("it cannot be gone back to: `shardid retire {id}`"),
+                ));
+            }
+        }
+    }
+    Ok(findings)
 }
 
 /// Where shards live, by the map, and in which schema there.

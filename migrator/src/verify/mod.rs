@@ -79,7 +79,7 @@ pub(crate) async fn verify(estate: &mut Estate<'_>, data: bool) -> Report {
     report.add("same-database", Ok(same_database::check(estate)));
     report.add("versions", Ok(versions::check(estate)));
     report.add("clocks", Ok(clocks::check(estate)));
-    report.add("open-twice", Ok(open_twice::check(estate)));
+    report.add("open-twice", open_twice::check(estate).await);
     report.add("map-copies", Ok(map_copies::check(estate)));
     report.add("nowhere", nowhere::check(estate).await);
     report.add("layouts", layouts::check(estate).await);

@@ -13,7 +13,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     let old_copies = old_copies(estate).await?;
     let mend = |shard: i32, otherwise: String| match old_copies.get(&shard) {
         Some((node, schema)) => format!(
-            "an old copy is on {node}, in schema {schema}: keep it until the rows are back, from a backup or from there (pg_dump --schema {schema})"
+            "an old copy is on {node}, in schema {schema}: keep it until the rows are back, from a backup or from there, as docs/cluster.md has it (a node that has lost a shard)"
         ),
         None => otherwise,
     };

@@ -1,8 +1,11 @@
 //! The catalogue is lost, or comes from an older backup.
 
 use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
 
 use shardid_tests::estate::Estate;
+use shardid_tests::wait_until;
 
 const TABLES: [&str; 7] = ["catalog", "node", "map", "map_history", "move", "leftover", "move_log"];
 
@@ -335,6 +338,114 @@ fn a_shard_that_a_lost_rollback_had_closed_is_opened_where_it_was_about_to_be() 
     let id = estate.last_move(shard);
     estate.run_cut("switched/before-OpenTarget", &["rollback", &id, "--yes"]);
     is_opened_where_it_was_to_be(&estate, shard, "pg1", &write);
+}
+
+/// What a standby that was promoted without the end of a move knows of it: it has not come yet.
+fn forget_the_end_of_a_move(estate: &Estate, node: &str, shard: u32, from: &str) {
+    estate.psql(
+        node,
+        &format!(
+            "DROP SCHEMA shard_{shard:04} CASCADE; \
+             UPDATE shardid.shard SET state = 'moved', node = '{from}', sequence = NULL WHERE shard = {shard}; \
+             UPDATE shardid.cluster SET map_version = 1"
+        ),
+    );
+}
+
+#[test]
+fn a_shard_that_its_new_home_has_lost_is_brought_back_from_the_old_copy_as_verify_says() {
+    let estate = Estate::start(2, 4);
+    let (shard, write) = shard_on_pg1(&estate);
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    let rows = format!("SELECT count(*), max(id) FROM shard_{shard:04}.item");
+    estate.psql("pg2", &write);
+    let last = estate.psql("pg2", &rows);
+    wait_until(Duration::from_secs(60), "the old copy to have the row", || {
+        estate.psql("pg1", &rows) == last
+    });
+    forget_the_end_of_a_move(&estate, "pg2", shard, "pg1");
+    let refused = estate.run(&["apply", "--yes"]).refused();
+    assert!(refused.contains("`shardid verify`"), "{refused}");
+    let verify = estate.run(&["verify"]).stdout;
+    let schema = format!("shard_{shard:04}");
+    let says = format!("and is on no node: an old copy is on pg1, in schema {schema}: keep it");
+    assert!(verify.contains(&says), "{verify}");
+    let mut dump = estate
+        .node("pg1")
+        .command("pg_dump")
+        .args(["--dbname=app", "--schema", &schema])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("pg_dump runs");
+    let restored = estate
+        .node("pg2")
+        .command("psql")
+        .args(["-Xq", "-d", "app"])
+        .stdin(dump.stdout.take().expect("its output is a pipe"))
+        .status();
+    assert!(dump.wait().unwrap().success() && restored.unwrap().success());
+    // As docs/cluster.md has it.
+    let open = format!(
+        "SELECT string_agg(format('ALTER SEQUENCE %s NO MAXVALUE;', oid::regclass), ' ') FROM pg_class WHERE relkind = 'S' AND relnamespace = '{schema}'::regnamespace"
+    );
+    let open = estate.psql("pg2", &open);
+    estate.psql("pg2", &open);
+    estate.psql(
+        "pg2",
+        &format!("DELETE FROM shardid.shard WHERE shard = {shard} AND state = 'moved'"),
+    );
+    // The second time takes the guard down that came with the tables.
+    estate.run(&["apply", "--yes"]).ok();
+    estate.run(&["apply", "--yes"]).ok();
+    is_as_the_file_says(&estate);
+    assert_eq!(estate.psql("pg2", &rows), last);
+    estate.psql("pg2", &write);
+    assert!(estate.psql("pg2", &rows) > last);
+    assert!(estate.node("pg1").try_psql("app", &write).is_err());
+    // The old copy knows nothing of what was written since.
+    let id = estate.last_move(shard);
+    let refused = estate.run(&["rollback", &id, "--yes"]);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    assert!(refused.stderr.contains("the old copy of table"), "{}", refused.stderr);
+    estate.run(&["abort", &estate.last_move(shard), "--yes"]).ok();
+    estate.run(&["retire", &id, "--yes"]).ok();
+    estate.run(&["verify"]).ok();
+    estate.psql("pg2", &write);
+}
+
+/// What a source knows whose standby was promoted without the move: the shard lives there still.
+#[test]
+fn a_shard_that_is_open_twice_is_closed_where_the_map_is_older() {
+    let estate = Estate::start(2, 4);
+    let (shard, write) = shard_on_pg1(&estate);
+    back_up(&estate);
+    estate.psql("pg1", "CREATE TABLE older.shard AS TABLE shardid.shard; CREATE TABLE older.cluster AS TABLE shardid.cluster");
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes", "--no-rollback"]).ok();
+    estate.psql("pg2", &write);
+    let rows = format!("SELECT count(*) FROM shard_{shard:04}.item");
+    let count = estate.psql("pg2", &rows);
+    estate.psql(
+        "pg1",
+        &format!(
+            "UPDATE shardid.shard s SET state = 'open', node = 'pg1', map_version = o.map_version FROM older.shard o WHERE o.shard = s.shard AND s.shard = {shard}; \
+             UPDATE shardid.cluster SET map_version = (SELECT map_version FROM older.cluster)"
+        ),
+    );
+    restore(&estate);
+    let refused = estate.run(&["catalog", "rebuild", "--yes"]).refused();
+    assert!(refused.contains("`shardid verify`"), "{refused}");
+    let found = estate.run(&["verify"]).stdout;
+    let says = format!(
+        "shard {shard} is open on pg1 and on pg2: the one on pg1 is of an older map (version 1, and 2 on pg2): close it"
+    );
+    let line =
+        found.lines().find(|line| line.starts_with(&says)).unwrap_or_else(|| panic!("{found}"));
+    let statement = line.rsplit_once(": `").expect("a command").1;
+    estate.psql("pg1", statement.trim_end_matches('`'));
+    estate.run(&["catalog", "rebuild", "--yes"]).ok();
+    is_as_the_file_says(&estate);
+    assert_eq!((estate.home(shard), estate.psql("pg2", &rows)), ("pg2".into(), count));
+    assert!(estate.node("pg1").try_psql("app", &write).is_err());
 }
 
 #[test]

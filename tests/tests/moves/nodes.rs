@@ -43,6 +43,15 @@ fn a_node_can_go_once_no_move_needs_it_and_one_database_is_one_node() {
         plan.stdout,
         plan.stderr
     );
+    // Its name is free, but not for one that it has exchanged shards with.
+    let as_pg2 = fs::read_to_string(estate.folder().join("shardid.toml")).unwrap();
+    let as_pg2 = as_pg2.replace("nodes.pg1", "nodes.pg2").replace("\"pg1\"", "\"pg2\"");
+    fs::write(estate.folder().join("shardid.toml"), as_pg2).unwrap();
+    let refused = estate.run(&["apply", "--yes"]).refused();
+    assert!(
+        refused.contains("the journal has moves between it and an earlier node pg2"),
+        "{refused}"
+    );
 }
 
 #[test]

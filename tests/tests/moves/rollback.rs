@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use shardid_tests::estate::{Writer, schema};
+use shardid_tests::estate::{Estate, Writer, schema};
+use shardid_tests::wait_until;
 
 use crate::shared;
 
@@ -178,4 +179,26 @@ fn without_a_way_back_the_old_copy_is_kept_but_does_not_follow() {
     assert_eq!(estate.psql("pg1", &format!("SELECT count(*) FROM {schema}.item")), "1");
     estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
     estate.assert_no_trace(shard);
+}
+
+/// A restored copy of the node's database was dropped with its subscription, and the slot went with it.
+#[test]
+fn an_old_copy_whose_slot_is_gone_is_found() {
+    let estate = Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    estate.make_tables(shard);
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    estate.run(&["verify"]).ok();
+    estate.psql("pg1", "ALTER SUBSCRIPTION shardid_back_1 DISABLE");
+    wait_until(Duration::from_secs(30), "the slot to be free", || {
+        estate.psql("pg2", "SELECT count(*) FROM pg_replication_slots WHERE active") == "0"
+    });
+    estate.psql("pg2", "SELECT pg_drop_replication_slot('shardid_back_1')");
+    let found = estate.run(&["verify"]);
+    let says = format!(
+        "pg2: slot shardid_back_1 is gone, and the old copy of shard {shard} on pg1 follows no more: it cannot be gone back to: `shardid retire 1`\n"
+    );
+    assert_eq!((found.code, found.stdout), (1, says));
+    estate.run(&["retire", "1", "--yes"]).ok();
+    estate.run(&["verify"]).ok();
 }

@@ -19,6 +19,7 @@ on_both_engines!(
     a_set_insert_id_is_told_and_nothing_is_held,
     a_call_that_is_refused_leaves_out_what_was_drawn_before_its_fence,
     who_keeps_lowering_from_beginning_is_named,
+    a_trigger_that_does_more_than_id_trigger_writes_is_not_looked_at,
     a_trigger_that_names_no_shard_is_told_and_the_counters_stay_where_they_stood,
     ids_of_the_tick_in_which_counters_go_on_are_seen,
     who_does_not_see_all_triggers_lowers_nothing,
@@ -266,6 +267,33 @@ fn a_trigger_that_names_no_shard_is_told_and_the_counters_stay_where_they_stood(
         query::<String>(client, "CALL shardid.lower_counters()");
         ids(client, 5, 3);
     }
+}
+
+/// The column that was set last was looked at, and the ids of the first one came again.
+fn a_trigger_that_does_more_than_id_trigger_writes_is_not_looked_at(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    with_tables(server);
+    server.query("CREATE TABLE app.odd (id BIGINT NOT NULL DEFAULT 0, rev BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (id))");
+    let made: String = server.value("SELECT shardid.id_trigger('app', 'odd', 'id', 5)");
+    let (head, body) = made.split_once("SET NEW").expect("it sets the column");
+    raise(server, 60);
+    let client = &mut server.connect();
+    for trigger in [
+        format!("{head}BEGIN SET NEW{body}; SET NEW.`rev` = 1; END"),
+        format!("{head}BEGIN SET NEW{body}; END"),
+        made.replace("shardid.next_id", "`shardid`.`next_id`"),
+        made.replace("SET NEW", "SET  NEW"),
+        format!("{head}SET NEW.`rev` = 1, NEW{body}"),
+        format!("{head}SET NEW{body}, NEW.`rev` = 1"),
+        made.replace("NEW.`id` =", "NEW.`rev` ="),
+    ] {
+        server.query(&trigger);
+        let words = expect_refused(client, "CALL shardid.lower_counters()", "55000");
+        assert!(words.contains("`app`.`odd` has a trigger that is not as"), "{trigger}: {words}");
+        server.query("DROP TRIGGER app.odd_id_is_an_id");
+    }
+    server.query(&made);
+    query::<String>(client, "CALL shardid.lower_counters()");
 }
 
 /// They were put back to where the call had drawn, below the numbers of those who drew after it and

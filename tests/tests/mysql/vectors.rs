@@ -106,6 +106,32 @@ fn what_is_not_an_id_is_refused(engine: Engine) {
     expect_refused(client, "SELECT shardid.id_time(-1)", "22003");
     expect_refused(client, "SELECT shardid.id_shard_in(9007199254740992, 'js53')", "22003");
     expect_refused(client, "SELECT shardid.id_slot_in(1, 'absent')", "42704");
+    // What the engine would read in part, or by the session's time zone.
+    query::<u64>(client, "SET time_zone = '+05:00'");
+    for odd in [
+        "2026-06-01 14+02:00",
+        "2026-06-01+02:00",
+        "2026-06-01 14:00:00+02:00 ",
+        " 2026-06-01",
+        "2026-06-01 14.00.00+02:00",
+        "2026-06-01 14:00:00+2",
+        "2026-06-01 14:00 +02:00",
+        "now",
+        "2026-06-01T14:00:00+0200",
+        "",
+    ] {
+        expect_refused(client, &format!("SELECT shardid.id_at('{odd}')"), "22007");
+    }
+    for (text, same) in [
+        ("2026-06-01 14:00+02:00", "2026-06-01 12:00:00"),
+        ("2026-06-01T12:00Z", "2026-06-01 12:00:00"),
+        ("2026-06-01", "2026-06-01 00:00:00"),
+        ("20260601120000", "2026-06-01 12:00:00"),
+    ] {
+        let sql = format!("SELECT shardid.id_at('{text}') = shardid.id_at('{same}')");
+        assert_eq!(query::<i64>(client, &sql), [1], "{text}");
+    }
+    query::<u64>(client, "SET time_zone = DEFAULT");
     expect_refused(client, "SELECT shardid.id_at('2060-11-03 19:53:47.776')", "22003");
     assert_eq!(
         query::<i64>(client, "SELECT shardid.id_at('2060-11-03 19:53:47.775999')"),

@@ -410,6 +410,33 @@ fn the_data_of_a_dump_restored_where_ids_went_on_and_a_crash_repeat_nothing() {
     std::fs::remove_file(file).unwrap();
 }
 
+/// The commonest restore: the database is dropped, and the dump of last night put back.
+#[test]
+fn tickets_and_segments_of_a_dump_that_is_put_back_can_be_known_and_mended() {
+    let forgotten = "SELECT (SELECT count(*) FROM shardid.ticket WHERE history <> shardid.history()) \
+        + (SELECT count(*) FROM shardid.segment WHERE history <> shardid.history())";
+    let database = Database::fresh();
+    database.psql(
+        "SELECT create_ticket('photos'), create_segment('orders', 10), create_ticket('unused')",
+    );
+    assert_eq!(database.psql(forgotten), "0");
+    database.psql("SELECT next_ticket('photos'), next_segment('orders')");
+    let file = tempfile();
+    output(database.command("pg_dump").args(["-Fc", "-f", &file, database.name()]));
+    database.psql("SELECT next_ticket('photos'), next_segment('orders')");
+    // Into the same database, and into one that is new.
+    let copy = Database::fresh_plain();
+    for (to, clean) in [(&copy, None), (&database, Some(["--clean", "--if-exists"]))] {
+        let arguments =
+            clean.into_iter().flatten().chain(["--exit-on-error", "-d", to.name(), &file]);
+        output(to.command("pg_restore").args(arguments));
+        assert_eq!(to.psql(forgotten), "3", "{}", to.name());
+        to.psql("SELECT shardid.raise_ticket(name, 100) FROM shardid.ticket; SELECT shardid.raise_segment('orders', 100)");
+        assert_eq!(to.psql(forgotten), "0");
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
 #[test]
 fn databases_of_one_server_keep_apart() {
     let one_of_two = Database::fresh();

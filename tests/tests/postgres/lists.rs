@@ -453,6 +453,31 @@ fn a_shard_is_named_by_a_number_of_any_type() {
     run(&mut client, "CREATE TABLE t (id bigint DEFAULT next_id(55)); SELECT drop_shard(5)");
 }
 
+/// A function of another role is that role's, however much it looks like what create_shard makes.
+#[test]
+fn a_next_id_that_another_role_has_written_is_not_dropped_with_the_shard() {
+    let database = with_shard_5();
+    let other = database.role("other");
+    let sequence = database.psql("SELECT sequence FROM shardid.shards WHERE shard = 5");
+    database.psql(&format!(
+        "GRANT CREATE ON DATABASE {} TO {other}; GRANT USAGE ON SCHEMA shard_0005 TO {other}; \
+         GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA shardid TO {other}",
+        database.name()
+    ));
+    let mut client = database.connect_as(&other);
+    run(&mut client, "CREATE SCHEMA app");
+    run(
+        &mut client,
+        &format!(
+            "CREATE FUNCTION app.next_id() RETURNS bigint LANGUAGE sql RETURN shardid.next_id(5, '{sequence}'::regclass)"
+        ),
+    );
+    let mut client = database.connect();
+    let refusal = expect_error(&mut client, "SELECT drop_shard(5)", "2BP01");
+    assert!(refusal.detail.contains("app.next_id()"), "{refusal:?}");
+    run(&mut client, "DROP FUNCTION app.next_id(); SELECT drop_shard(5)");
+}
+
 /// With a pool, the next user of the connection saw the last one's id.
 #[test]
 fn a_connection_that_is_given_on_shows_no_last_id() {

@@ -21,7 +21,7 @@ pub use change::{
     ChangeEffect, ChangeState, NoRoom, TicketChange, change_effects, first_floor, next_change_state,
 };
 pub use plan::{TicketNote, TicketPlan, TicketStep, ticket_plan};
-pub use problems::{TicketProblem, problems};
+pub use problems::{TicketProblem, problems, unseen};
 pub use rebase::{MARGIN, Seen, SeenAt, safe_floor};
 
 use crate::names::{NodeName, TicketName};
@@ -45,6 +45,13 @@ impl Class {
     /// Whether a number is one of these.
     pub fn contains(self, number: u64) -> bool {
         number % u64::from(self.servers) == u64::from(self.server % self.servers)
+    }
+
+    /// The largest of these up to a number; 0 where there is none.
+    pub fn at_or_below(self, number: u64) -> u64 {
+        let servers = u64::from(self.servers);
+        let beyond = (number % servers + servers - u64::from(self.server % self.servers)) % servers;
+        number.saturating_sub(beyond)
     }
 }
 
@@ -86,6 +93,11 @@ pub struct TicketState {
 }
 
 impl TicketState {
+    /// Whether it has forgotten a number of its own up to one that was seen, or was raised to.
+    pub fn is_behind(&self, high_water: u64) -> bool {
+        self.last < self.class.at_or_below(high_water)
+    }
+
     /// Whether it hands out nothing more: the server was taken away from the ticket.
     pub fn has_ended(&self) -> bool {
         self.ceiling.is_some_and(|ceiling| self.last + 1 >= ceiling)
@@ -203,5 +215,12 @@ mod tests {
         assert_eq!(of(2, 3), [2, 5, 8]);
         assert_eq!(of(3, 3), [3, 6, 9]);
         assert_eq!(of(1, 1), (1..=9).collect::<Vec<u64>>());
+        for servers in 1..=7 {
+            for (server, number) in (1..=servers).flat_map(|s| (0..50).map(move |n| (s, n))) {
+                let class = Class { server, servers };
+                let below = (1..=number).rev().find(|n| class.contains(*n)).unwrap_or(0);
+                assert_eq!(class.at_or_below(number), below, "{class} below {number}");
+            }
+        }
     }
 }

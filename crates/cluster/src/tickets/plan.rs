@@ -210,7 +210,7 @@ pub fn ticket_plan(
                     above = above.max(floor);
                     steps.push(TicketStep::Create { ticket, node, class, floor });
                 }
-                Some(state) if forgot(&node) || state.last < seen.high_water() => {
+                Some(state) if forgot(&node) || state.is_behind(seen.high_water()) => {
                     let floor = floor(&node, seen, state.last);
                     above = above.max(floor);
                     steps.push(TicketStep::Raise { ticket, node, from: state.last, floor });
@@ -248,7 +248,13 @@ pub fn ticket_plan(
 fn begin(ticket: &DeclaredTicket, truth: &TicketTruth, plan: &mut TicketPlan) {
     let (name, servers) = (&ticket.name, &ticket.servers);
     plan.steps.push(TicketStep::Write { ticket: name.clone(), servers: servers.clone() });
-    let before = having(name, servers, truth);
+    let mut before = having(name, servers, truth);
+    // The catalogue is new, and the tickets are not: one that is not to hand it out has done so.
+    let others = truth.servers.iter().filter(|(node, _)| !servers.contains(node));
+    before.extend(others.filter_map(|(node, server)| {
+        let state = server.tickets.get(name).filter(|state| !state.has_ended());
+        state.map(|_| node.clone())
+    }));
     if !before.is_empty() {
         let (ticket, after) = (name.clone(), servers.clone());
         plan.steps.push(TicketStep::Realign { ticket, before, after, above: 0 });

@@ -1,6 +1,6 @@
 //! What of the tickets could repeat a number, and the command that mends it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::names::{NodeName, TicketName};
 use crate::set::ShardSet;
@@ -65,6 +65,14 @@ pub enum TicketProblem {
         /// The server.
         node: NodeName,
     },
+    /// A server that nobody has named hands out the rest of a ticket.
+    #[error("class {class} of ticket {ticket} is on no server of the cluster file")]
+    Unseen {
+        /// The ticket.
+        ticket: TicketName,
+        /// What that server hands out.
+        class: Class,
+    },
     /// A ceiling that no change accounts for.
     #[error(
         "ticket {ticket} on {node} ends before {ceiling}, although its servers are not being changed"
@@ -117,6 +125,9 @@ impl TicketProblem {
             Self::Stray { ticket, node } => format!(
                 "`shardid apply` has it end there, and the others go on above it; `shardid tickets add-server {ticket} {node}` has it take part"
             ),
+            Self::Unseen { ticket, class } => format!(
+                "put the server that hands it out into the cluster file, and {ticket} goes on above it: `shardid apply`; if class {class} is gone for good, `shardid apply --accept-unseen`"
+            ),
             Self::Standing(ticket) => format!("shardid tickets resume {ticket}"),
             Self::OpenTwice { second: node, .. } | Self::Mapped { node, .. } => {
                 format!("take others on {node}, and drop these there: CALL shardid.drop_shard(…)")
@@ -162,9 +173,40 @@ impl TicketProblem {
             | Self::Stray { node, .. }
             | Self::Ceiling { node, .. }
             | Self::Mapped { node, .. } => Some(node),
-            Self::SameServer(..) | Self::Standing(_) | Self::OpenTwice { .. } => None,
+            Self::SameServer(..)
+            | Self::Standing(_)
+            | Self::OpenTwice { .. }
+            | Self::Unseen { .. } => None,
         }
     }
+}
+
+/// Classes of a ticket that servers of it say there are, and that none of all that answered has.
+///
+/// A catalogue and a cluster file that are both of an older time know nothing of a server that was added
+/// since; those that are to get other classes say themselves how many they were.
+pub fn unseen(
+    ticket: &TicketName,
+    servers: &[NodeName],
+    truth: &TicketTruth,
+) -> Vec<TicketProblem> {
+    let count = u32::try_from(servers.len()).unwrap_or(u32::MAX);
+    let states: Vec<Class> =
+        truth.servers.values().filter_map(|s| s.tickets.get(ticket)).map(|s| s.class).collect();
+    let here = servers.iter().filter_map(|node| truth.state(node, ticket));
+    let others = here.filter(|state| !state.has_ended() && state.class.servers != count);
+    let mut found = Vec::new();
+    for servers in others.map(|state| state.class.servers).collect::<BTreeSet<u32>>() {
+        let all = (1..=servers).map(|server| Class { server, servers });
+        let missing: Vec<Class> = all.filter(|class| !states.contains(class)).collect();
+        // Some of them have other classes by now, where a change was lost half-way.
+        let changed = states.iter().filter(|class| class.servers != servers).count();
+        if missing.len() > changed {
+            let unseen = |class| TicketProblem::Unseen { ticket: ticket.clone(), class };
+            found.extend(missing.into_iter().map(unseen));
+        }
+    }
+    found
 }
 
 /// Everything that could repeat a number, of the servers that answered.
@@ -211,6 +253,7 @@ pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
             continue;
         }
         let nodes = known.nodes();
+        found.extend(unseen(ticket, &nodes, truth));
         for ((node, wanted), (_, seen)) in classes(&nodes).zip(&known.servers) {
             if !truth.servers.contains_key(node) {
                 continue;
@@ -233,7 +276,7 @@ pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
                 let (ticket, node) = (ticket.clone(), node.clone());
                 found.push(TicketProblem::Ceiling { ticket, node, ceiling });
             }
-            if state.last < seen.high_water() {
+            if state.is_behind(seen.high_water()) {
                 let (last, high_water) = (state.last, seen.high_water());
                 found.push(TicketProblem::Behind { ticket, node, last, high_water });
             }

@@ -38,6 +38,13 @@ impl Seen {
         Self { last: Some(SeenAt { number, ..look }), before: self.last }
     }
 
+    /// The same where the server was raised: nobody has taken the numbers in between, so that
+    /// they say nothing of its pace.
+    #[must_use]
+    pub fn raised(self, to: SeenAt) -> Self {
+        Self { before: None, ..self.then(to) }
+    }
+
     /// The highest number that the server may have reached by `now_us`: as far
     /// as it was last seen, and on from there at several times its pace.
     fn reach(&self, now_us: i64) -> u64 {

@@ -108,6 +108,19 @@ impl Hand {
         version: MapVersion,
     ) -> Result<(), Failure> {
         let Rename { from, to } = rename;
+        let node = self.node.clone();
+        let moved_between: bool = sqlx::query_scalar(sql!("apply/moved_between.sql"))
+            .bind(from.as_str())
+            .bind(to.as_str())
+            .fetch_one(&mut self.connection)
+            .await
+            .map_err(|error| failure(&node, &error))?;
+        if moved_between {
+            return Err(Failure::new(format!(
+                "node {from} cannot become {to}: the journal has moves between it and an earlier node {to}"
+            ))
+            .hint("give it a name that it has moved nothing to or from; the journal keeps those of removed nodes"));
+        }
         let mut renamed = false;
         let done = self
             .change_map(version, &format!("node {from} is called {to}"), async |transaction| {

@@ -406,3 +406,18 @@ fn a_dump_that_overlooks_the_first_number_is_told_how_far_a_ticket_went() {
     run(&mut client, "SELECT shardid.raise_ticket('invoices', 3)");
     assert_eq!(ids(&mut client, TAKE), [9], "it was lowered");
 }
+
+#[test]
+fn a_ticket_that_was_raised_before_its_first_number_can_be_gapless_whatever_its_class_is() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    for (server, servers) in [(1, 1), (1, 2), (2, 2), (2, 5)] {
+        let name = format!("'{server} of {servers}'");
+        run(&mut client, &format!("SELECT create_ticket({name}, {server}, {servers})"));
+        run(&mut client, &format!("SELECT shardid.raise_ticket({name}, 100)"));
+        let last = format!("SELECT count(last_ticket) FROM shardid.tickets WHERE name = {name}");
+        assert_eq!(ids(&mut client, &last), [0]);
+        let first = (101..).find(|n| n % servers == server % servers).unwrap();
+        assert_eq!(ids(&mut client, &format!("SELECT next_ticket_gapless({name})")), [first]);
+    }
+}

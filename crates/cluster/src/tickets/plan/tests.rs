@@ -4,6 +4,7 @@ use super::*;
 use crate::set::ShardSet;
 use crate::tickets::{
     ChangeState, KnownServer, KnownTicket, MARGIN, SeenAt, TicketChange, TicketServer, TicketState,
+    unseen,
 };
 
 const NOW: i64 = 1_000_000;
@@ -302,4 +303,64 @@ fn a_server_that_took_over_is_raised_before_it_is_adopted() {
     assert!(*raised == node("b") && *floor > 1001, "{steps:?}");
     assert_eq!(*adopt, TicketStep::Adopt { node: node("b") });
     assert_eq!(*know, TicketStep::Know { node: node("b") });
+}
+
+#[test]
+fn a_server_that_a_new_catalogue_is_not_to_have_ends_all_the_same() {
+    // c was added, the file was not edited, and the catalogue is new.
+    let mut truth = standing(&[("a", 101), ("b", 102), ("c", 99)]);
+    truth.known.clear();
+    let plan = plan_of(&declared(&["a", "b"]), &truth);
+    let realigned = TicketStep::Realign {
+        ticket: ticket(),
+        before: vec![node("a"), node("b"), node("c")],
+        after: vec![node("a"), node("b")],
+        above: 0,
+    };
+    assert!(plan.steps.contains(&realigned), "{plan:?}");
+    state(&mut truth, "c").ceiling = Some(100);
+    let plan = plan_of(&declared(&["a", "b"]), &truth);
+    assert!(!plan.steps.contains(&realigned), "it has ended: {plan:?}");
+}
+
+#[test]
+fn a_server_that_neither_file_nor_catalogue_know_is_missed_by_the_classes_of_the_others() {
+    let names = ["a", "b"].map(node);
+    let of = |truth: &TicketTruth| -> Vec<String> {
+        unseen(&ticket(), &names, truth).iter().map(ToString::to_string).collect()
+    };
+    let mut truth = standing(&[("a", 101), ("b", 102), ("c", 99)]);
+    truth.known.get_mut(&ticket()).unwrap().servers.pop();
+    assert!(of(&truth).is_empty(), "c has answered");
+    truth.servers.remove(&node("c"));
+    assert_eq!(of(&truth), ["class 3 of 3 of ticket orders is on no server of the cluster file"]);
+    let found = problems(&truth);
+    assert!(found.iter().any(|p| matches!(p, TicketProblem::Unseen { .. })), "{found:?}");
+    // One that has other numbers already was one of the three.
+    let mut half = truth.clone();
+    state(&mut half, "a").class = Class { server: 1, servers: 2 };
+    let (left, c) =
+        (of(&half), standing(&[("a", 0), ("b", 0), ("c", 99)]).servers.remove(&node("c")));
+    assert_eq!(left.len(), 2);
+    half.servers.insert(node("c"), c.unwrap());
+    assert!(of(&half).is_empty());
+    assert!(of(&standing(&[("a", 1), ("b", 2)])).is_empty());
+}
+
+#[test]
+fn a_server_that_was_raised_is_where_it_should_be_whatever_its_numbers_are() {
+    let mut truth = standing(&[("a", 101), ("b", 102)]);
+    for _ in 0..3 {
+        state(&mut truth, "a").last = 51;
+        let plan = plan_of(&declared(&["a", "b"]), &truth);
+        let [TicketStep::Raise { floor, .. }] = plan.steps[..] else { panic!("{plan:?}") };
+        assert!(floor < 1_000_000, "{floor}");
+        // The server goes on from its own number below that; what is remembered is the floor.
+        let class = state(&mut truth, "a").class;
+        state(&mut truth, "a").last = class.at_or_below(floor);
+        let known = &mut truth.known.get_mut(&ticket()).unwrap().servers[0].1;
+        *known = known.raised(SeenAt { number: floor, at_us: NOW });
+        assert_eq!(plan_of(&declared(&["a", "b"]), &truth).steps, []);
+        assert!(problems(&truth).is_empty());
+    }
 }

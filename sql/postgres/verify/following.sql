@@ -1,0 +1,7 @@
+-- The moves whose old copy follows: number, shard, the node with the copy, and the one with the
+-- shard. One that is being gone back to is not looked at.
+SELECT m.move, m.shard, m.source, m.target
+  FROM shardid.move m
+ WHERE m.kind = 'copy' AND m.state = 'done' AND m.way_back AND m.retired_at IS NULL AND m.retire_begun_at IS NULL
+   AND NOT EXISTS (SELECT FROM shardid.move u WHERE u.shard = m.shard AND u.state NOT IN ('done', 'aborted'))
+ ORDER BY m.move
