@@ -42,7 +42,7 @@ fn restore(servers: &Servers, node: &str, count: usize) {
     servers.dev_up(0, count);
 }
 
-fn take(servers: &Servers, node: &str, count: u64) -> u64 {
+pub(crate) fn take(servers: &Servers, node: &str, count: u64) -> u64 {
     let sql = format!("SELECT shardid.next_tickets('orders', {count})");
     servers.sql(node, &sql).parse().unwrap()
 }
@@ -293,14 +293,14 @@ fn a_ticket_that_was_dropped_is_made_again_above_what_was_seen(engine: Engine) {
 const CATALOG: [&str; 3] = ["ticket_node", "ticket_server", "ticket_change"];
 
 /// The same, of the catalogue alone, on my1.
-fn back_up_catalog(servers: &Servers) {
+pub(crate) fn back_up_catalog(servers: &Servers) {
     servers.sql("my1", "DROP DATABASE IF EXISTS older; CREATE DATABASE older");
     for table in CATALOG {
         servers.sql("my1", &format!("CREATE TABLE older.{table} AS SELECT * FROM shardid.{table}"));
     }
 }
 
-fn restore_catalog(servers: &Servers) {
+pub(crate) fn restore_catalog(servers: &Servers) {
     let put_back = CATALOG.map(|table| {
         let columns = servers.sql(
             "my1",

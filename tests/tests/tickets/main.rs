@@ -5,6 +5,7 @@ mod backup;
 mod change;
 mod cut;
 mod flickr;
+mod forgotten;
 mod load;
 mod mixed;
 mod refuse;
