@@ -812,8 +812,8 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET quot
     CROSS JOIN LATERAL (SELECT * FROM pg_proc p WHERE p.oid = d.objid OFFSET 0) AS p
     WHERE p.proname = 'next_id' AND p.pronargs = 0
         AND pg_get_function_sqlbody(p.oid) ~ format('^RETURN shardid[.]next_id[(]%s, ', shard)
-        -- Another role may have written the same.
-        AND p.proowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = sequence)
+        -- Somebody may have written the same.
+        AND EXISTS (SELECT FROM pg_class c WHERE c.oid = sequence AND c.relowner = p.proowner AND c.relnamespace = p.pronamespace)
     UNION ALL
     -- As version 0.1.0 has made them; also where a dump has brought it.
     SELECT p.oid::regprocedure
@@ -1658,7 +1658,7 @@ BEGIN
         SELECT CASE WHEN EXISTS (SELECT FROM shardid.ticket t WHERE t.name = changed.name AND t.ceiling IS NULL) THEN s.seqmax
             WHEN s.seqtypid = 'integer'::regtype THEN 2147483647 WHEN s.seqtypid = 'smallint'::regtype THEN 32767
             ELSE 9223372036854775807 END INTO most FROM pg_sequence s WHERE s.seqrelid = changed.sequence;
-        IF below > most THEN
+        IF below >= most THEN
             RAISE EXCEPTION 'ticket "%" has not enough numbers left', changed.name
                 USING ERRCODE = '22003', DETAIL = format('Its sequence ends at %s; the next number is to be above %s.', most, last),
                     HINT = format('ALTER SEQUENCE %s AS bigint NO MAXVALUE;', changed.sequence);
@@ -1841,7 +1841,7 @@ BEGIN
         -- By its number, not by its name: that may be another's by now, such as a view's that
         -- would run its owner's functions with our rights.
         last := pg_sequence_last_value(known.sequence);
-        IF last = 9223372036854775807 THEN
+        IF known.ceiling IS NULL AND EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqmax = last) THEN
             RAISE EXCEPTION 'ticket "%" is gapless, and how far it went is not known here', name
                 USING ERRCODE = '55000', DETAIL = 'The dump that it comes from was taken while it handed out its first number.',
                     HINT = format('Say its last number, by the table that has it: SELECT shardid.raise_ticket(%L, 1000);', name);
@@ -1961,8 +1961,10 @@ BEGIN
     PERFORM shardid.check_ticket(name, 1, 1, above);
     known := shardid.known_ticket(name);
     PERFORM shardid.hold_ticket(known);
-    IF known.last_gapless IS NULL AND above < 9223372036854775807 AND shardid.ticket_last(known) = 9223372036854775807 THEN
-        -- No plain number is as high: the first gapless one left the sequence there, and the row comes from a
+    IF known.last_gapless IS NULL AND known.ceiling IS NULL AND EXISTS (SELECT FROM pg_sequence s
+        WHERE s.seqrelid = known.sequence AND above < s.seqmax AND s.seqmax = shardid.ticket_last(known))
+    THEN
+        -- No plain number is the last one: the first gapless one left the sequence there, and the row comes from a
         -- dump that did not see that any more. That it is gapless is said by the same word as how far it went.
         PERFORM shardid.check_room(known, above);
         UPDATE shardid.ticket t SET last_gapless = shardid.ticket_at_or_below(t.server, t.servers, above)

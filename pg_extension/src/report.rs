@@ -373,19 +373,20 @@ pub(crate) fn ticket_at_ceiling(name: &str, last: i64, ceiling: i64) -> Report {
         .hint("Take a number from another server, and look: shardid tickets status")
 }
 
+/// Of a dump that did not see its first number.
+pub(crate) fn ticket_counts_nothing(name: &str) -> Report {
+    let literal = name.replace('\'', "''");
+    Report::new(
+        b"55000",
+        format!("ticket \"{name}\" is gapless, and how far it went is not known here"),
+    )
+    .detail("The dump that it comes from was taken while it handed out its first number.")
+    .hint(format!(
+        "Say its last number, by the table that has it: SELECT shardid.raise_ticket('{literal}', 1000);"
+    ))
+}
+
 pub(crate) fn ticket_ended(name: &str, last: i64, top: i64) -> Report {
-    // No plain number is as high; the first gapless one leaves the sequence there.
-    if last == i64::MAX {
-        let literal = name.replace('\'', "''");
-        return Report::new(
-            b"55000",
-            format!("ticket \"{name}\" is gapless, and how far it went is not known here"),
-        )
-        .detail("The dump that it comes from was taken while it handed out its first number.")
-        .hint(format!(
-            "Say its last number, by the table that has it: SELECT shardid.raise_ticket('{literal}', 1000);"
-        ));
-    }
     Report::new(b"22003", format!("ticket \"{name}\" has not enough numbers left"))
         .detail(format!("It stands at {last}, and ends at {top}."))
         .hint("Make another ticket, or another column type if it was kept to that.")

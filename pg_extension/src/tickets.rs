@@ -188,14 +188,13 @@ impl Ticket {
         if facts.gapless {
             return Err(report::ticket_is_gapless(&self.name));
         }
-        let below_ceiling = facts.ceiling.map_or(i64::MAX, |ceiling| ceiling - 1);
+        // The last number of all says that the ticket is gapless: nobody else leaves its sequence there.
+        let top = facts.ceiling.map_or(facts.end - 1, |ceiling| facts.end.min(ceiling - 1));
         let request = Request {
             sequence: facts.sequence,
             class: facts.class,
             floor: facts.floor,
-            // The last of all numbers says that the ticket is gapless: nobody else leaves its
-            // sequence there.
-            top: facts.end.min(below_ceiling).min(i64::MAX - 1),
+            top,
             count,
             ahead: self.ahead.get(),
             safe: self.safe.get(),
@@ -215,6 +214,7 @@ impl Ticket {
             }
             Visit::Exhausted { last } => Err(match facts.ceiling {
                 Some(ceiling) => report::ticket_at_ceiling(&self.name, last, ceiling),
+                None if last == facts.end => report::ticket_counts_nothing(&self.name),
                 None => report::ticket_ended(&self.name, last, request.top),
             }),
             Visit::Unusable(unusable) => {

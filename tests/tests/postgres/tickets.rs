@@ -188,7 +188,7 @@ fn the_last_number_is_given_out_and_then_an_error_never_a_repeat() {
             assert!(refusal.message.contains(name), "{refusal:?}");
             assert!(refusal.detail.contains(&format!("{last}")), "{refusal:?}");
         }
-        // That a sequence stands at 2^63 - 1 says that its ticket is gapless.
+        // That a sequence stands at its end says that its ticket is gapless.
         let nextval = format!("SELECT nextval('shardid_tickets.{name}')");
         if name == "photos" {
             assert_eq!(ids(&mut client, &nextval), [i64::MAX]);

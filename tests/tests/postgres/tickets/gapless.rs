@@ -246,8 +246,10 @@ fn a_ticket_that_was_kept_to_small_numbers_ends_there() {
         let take = if gapless { TAKE } else { "SELECT next_ticket('invoices')" };
         run(&mut client, "ALTER SEQUENCE shardid_tickets.invoices AS integer");
         assert_eq!(ids(&mut client, take), [1]);
-        run(&mut client, "SELECT shardid.raise_ticket('invoices', 2147483646)");
-        assert_eq!(ids(&mut client, take), [2_147_483_647]);
+        // The end itself says that a ticket is gapless.
+        let last = if gapless { 2_147_483_647 } else { 2_147_483_646 };
+        run(&mut client, &format!("SELECT shardid.raise_ticket('invoices', {})", last - 1));
+        assert_eq!(ids(&mut client, take), [last]);
         expect_error(&mut client, take, "22003");
         for raised in [
             "SELECT shardid.raise_ticket('invoices', 2147483648)",
@@ -290,8 +292,8 @@ fn an_end_that_somebody_chose_stays() {
     expect_error(&mut client, TAKE, "22003");
     expect_error(&mut client, "SELECT shardid.raise_ticket('invoices', 4)", "22003");
     run(&mut client, "SELECT create_ticket('c'); ALTER SEQUENCE shardid_tickets.c MAXVALUE 3");
-    run(&mut client, "SELECT shardid.raise_ticket('c', 2)");
-    assert_eq!(ids(&mut client, "SELECT next_ticket('c')"), [3]);
+    run(&mut client, "SELECT shardid.raise_ticket('c', 1)");
+    assert_eq!(ids(&mut client, "SELECT next_ticket('c')"), [2]);
     expect_error(&mut client, "SELECT next_ticket('c')", "22003");
     let hint = expect_error(&mut client, "SELECT shardid.raise_ticket('c', 10)", "22003").hint;
     run(&mut client, &hint);
@@ -379,20 +381,24 @@ fn a_ticket_and_a_tag_that_were_made_meanwhile_are_to_be_tried_again() {
 fn a_dump_that_overlooks_the_first_number_is_told_how_far_a_ticket_went() {
     let database = Database::fresh();
     let mut client = database.connect();
-    run(&mut client, "SELECT create_ticket('invoices'), create_ticket('odd', 1, 2)");
+    let make = "SELECT create_ticket('invoices'), create_ticket('odd', 1, 2), create_ticket('few'), create_ticket('small'); \
+        ALTER SEQUENCE shardid_tickets.small AS integer; ALTER SEQUENCE shardid_tickets.few MAXVALUE 1000";
+    run(&mut client, make);
     let mut older = database.connect();
     run(&mut older, "BEGIN ISOLATION LEVEL REPEATABLE READ");
     let counted = "SELECT count(last_gapless) FROM shardid.ticket";
     assert_eq!(ids(&mut older, counted), [0]);
-    run(&mut client, "SELECT next_ticket_gapless(n) FROM unnest(ARRAY['invoices', 'odd']) n");
+    run(&mut client, "SELECT next_ticket_gapless(name) FROM shardid.ticket");
     let end = "SELECT last_value FROM shardid_tickets.invoices";
     assert_eq!((ids(&mut older, counted), ids(&mut older, end)), (vec![0], vec![i64::MAX]));
     // What is restored: the rows as they were, the sequences as they stand.
     let restored = Database::fresh();
     let mut client = restored.connect();
-    run(&mut client, "SELECT create_ticket('invoices'), create_ticket('odd', 1, 2)");
-    for name in ["invoices", "odd"] {
-        run(&mut client, &format!("SELECT setval('shardid_tickets.{name}', {})", i64::MAX));
+    run(&mut client, make);
+    for (name, end) in
+        [("invoices", i64::MAX), ("odd", i64::MAX), ("small", 2_147_483_647), ("few", 1000)]
+    {
+        run(&mut client, &format!("SELECT setval('shardid_tickets.{name}', {end})"));
         for take in ["next_ticket", "next_ticket_gapless"] {
             let refusal = expect_error(&mut client, &format!("SELECT {take}('{name}')"), "55000");
             let hint = format!("SELECT shardid.raise_ticket('{name}', 1000);");
@@ -405,6 +411,20 @@ fn a_dump_that_overlooks_the_first_number_is_told_how_far_a_ticket_went() {
     expect_error(&mut client, "SELECT next_ticket('invoices')", "55000");
     run(&mut client, "SELECT shardid.raise_ticket('invoices', 3)");
     assert_eq!(ids(&mut client, TAKE), [9], "it was lowered");
+    for name in ["small", "few"] {
+        run(&mut client, &format!("SELECT shardid.raise_ticket('{name}', 900)"));
+        assert_eq!(ids(&mut client, &format!("SELECT next_ticket_gapless('{name}')")), [901]);
+    }
+    // A plain one that is used up is not at its end.
+    run(
+        &mut client,
+        "SELECT create_ticket('used'); ALTER SEQUENCE shardid_tickets.used MAXVALUE 10",
+    );
+    assert_eq!(ids(&mut client, "SELECT * FROM next_tickets('used', 9)").len(), 9);
+    expect_error(&mut client, "SELECT next_ticket('used')", "22003");
+    run(&mut client, "SELECT shardid.raise_ticket('used', 3)");
+    expect_error(&mut client, "SELECT next_ticket('used')", "22003");
+    expect_error(&mut client, "SELECT next_ticket_gapless('used')", "55000");
 }
 
 #[test]
