@@ -50,6 +50,17 @@ fn a_postgresql_node_and_a_mysql_node_share_a_ticket_and_change_places(engine: E
     assert!(on("pg2") > 100_000);
     let run = servers.run(&["tickets", "verify"]);
     assert_eq!(run.code, 0, "{}", run.stdout);
+
+    // As a dump leaves it that is put back.
+    servers.psql("pg2", "UPDATE shardid.ticket SET history = 'restored'");
+    let run = servers.run(&["verify"]);
+    let says = "and may have handed out more before: `shardid apply --restored pg2`";
+    assert!(run.code == 1 && run.stdout.contains(says), "{}", run.stdout);
+    let last = on("pg2");
+    servers.run(&["apply", "--yes", "--restored", "pg2"]).ok();
+    assert!(on("pg2") >= last + 100_000);
+    let run = servers.run(&["verify"]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
 }
 
 fn a_shard_of_the_map_that_a_mysql_server_makes_ids_for_is_found(engine: Engine) {
