@@ -346,7 +346,7 @@ impl Refusal {
                 "`shardid plan` shows what is different; the catalogue needs nothing".into()
             }
             Self::OnNoNode(_) => {
-                "put the nodes that hold them into the cluster file; a new one in their place would give ids again".into()
+                "put the nodes that hold them into the cluster file; a new one in their place would give ids again. How a node gets one back that it has lost is in docs/cluster.md (a node that has lost a shard)".into()
             }
             Self::NoWeight => "give at least one node `weight = 1`".into(),
         }

@@ -352,6 +352,64 @@ fn forget_the_end_of_a_move(estate: &Estate, node: &str, shard: u32, from: &str)
     );
 }
 
+/// As docs/cluster.md has it.
+fn bring_back(estate: &Estate, shard: u32, from: &str, to: &str) {
+    let schema = format!("shard_{shard:04}");
+    let mut dump = estate
+        .node(from)
+        .command("pg_dump")
+        .args(["--dbname=app", "--schema", &schema])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("pg_dump runs");
+    let restored = estate
+        .node(to)
+        .command("psql")
+        .args(["-Xq", "-d", "app"])
+        .stdin(dump.stdout.take().expect("its output is a pipe"))
+        .status();
+    assert!(dump.wait().unwrap().success() && restored.unwrap().success());
+    let open = format!(
+        "SELECT string_agg(format('ALTER SEQUENCE %s NO MAXVALUE;', oid::regclass), ' ') FROM pg_class WHERE relkind = 'S' AND relnamespace = '{schema}'::regnamespace"
+    );
+    let open = estate.psql(to, &open);
+    estate.psql(to, &open);
+    estate.psql(
+        to,
+        &format!("DELETE FROM shardid.shard WHERE shard = {shard} AND state = 'moved'; SELECT create_shard({shard})"),
+    );
+}
+
+/// The same where the catalogue is on that node, and was restored with it.
+#[test]
+fn a_shard_that_its_new_home_has_lost_together_with_the_catalogue_is_brought_back() {
+    let estate = Estate::start(2, 4);
+    for shard in 0..4 {
+        estate.make_tables(shard);
+    }
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg2").expect("it has some");
+    let table = format!("shard_{shard:04}.item");
+    let write = format!("INSERT INTO {table} (n) SELECT coalesce(max(n), 0) + 1 FROM {table}");
+    let rows = format!("SELECT count(*), max(id) FROM {table}");
+    estate.psql("pg2", &write);
+    back_up(&estate);
+    estate.run(&["move", &shard.to_string(), "--to", "pg1", "--yes"]).ok();
+    let last = estate.psql("pg1", &rows);
+    restore(&estate);
+    estate.psql("pg1", "DROP SUBSCRIPTION IF EXISTS shardid_move_1");
+    forget_the_end_of_a_move(&estate, "pg1", shard, "pg2");
+    let refused = estate.run(&["catalog", "rebuild", "--yes"]).refused();
+    assert!(refused.contains("docs/cluster.md"), "{refused}");
+    bring_back(&estate, shard, "pg2", "pg1");
+    estate.run(&["catalog", "rebuild", "--yes"]).ok();
+    estate.run(&["apply", "--yes"]).ok();
+    is_as_the_file_says(&estate);
+    assert_eq!((estate.home(shard), estate.psql("pg1", &rows)), ("pg1".into(), last.clone()));
+    estate.psql("pg1", &write);
+    assert!(estate.psql("pg1", &rows) > last);
+    assert!(estate.node("pg2").try_psql("app", &write).is_err());
+}
+
 #[test]
 fn a_shard_that_its_new_home_has_lost_is_brought_back_from_the_old_copy_as_verify_says() {
     let estate = Estate::start(2, 4);
@@ -370,30 +428,7 @@ fn a_shard_that_its_new_home_has_lost_is_brought_back_from_the_old_copy_as_verif
     let schema = format!("shard_{shard:04}");
     let says = format!("and is on no node: an old copy is on pg1, in schema {schema}: keep it");
     assert!(verify.contains(&says), "{verify}");
-    let mut dump = estate
-        .node("pg1")
-        .command("pg_dump")
-        .args(["--dbname=app", "--schema", &schema])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("pg_dump runs");
-    let restored = estate
-        .node("pg2")
-        .command("psql")
-        .args(["-Xq", "-d", "app"])
-        .stdin(dump.stdout.take().expect("its output is a pipe"))
-        .status();
-    assert!(dump.wait().unwrap().success() && restored.unwrap().success());
-    // As docs/cluster.md has it.
-    let open = format!(
-        "SELECT string_agg(format('ALTER SEQUENCE %s NO MAXVALUE;', oid::regclass), ' ') FROM pg_class WHERE relkind = 'S' AND relnamespace = '{schema}'::regnamespace"
-    );
-    let open = estate.psql("pg2", &open);
-    estate.psql("pg2", &open);
-    estate.psql(
-        "pg2",
-        &format!("DELETE FROM shardid.shard WHERE shard = {shard} AND state = 'moved'"),
-    );
+    bring_back(&estate, shard, "pg1", "pg2");
     // The second time takes the guard down that came with the tables.
     estate.run(&["apply", "--yes"]).ok();
     estate.run(&["apply", "--yes"]).ok();
