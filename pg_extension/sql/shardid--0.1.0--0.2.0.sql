@@ -712,8 +712,10 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET quot
     CROSS JOIN LATERAL (SELECT * FROM pg_proc p WHERE p.oid = d.objid OFFSET 0) AS p
     WHERE p.proname = 'next_id' AND p.pronargs = 0
         AND pg_get_function_sqlbody(p.oid) ~ format('^RETURN shardid[.]next_id[(]%s, ', shard)
+        AND pg_has_role(p.proowner, 'USAGE')
         -- Somebody may have written the same.
-        AND EXISTS (SELECT FROM pg_class c WHERE c.oid = sequence AND c.relowner = p.proowner AND c.relnamespace = p.pronamespace)
+        AND (obj_description(p.oid, 'pg_proc') = format('a new id on shard %s', shard)
+            OR EXISTS (SELECT FROM pg_class c WHERE c.oid = sequence AND c.relnamespace = p.pronamespace))
     UNION ALL
     -- As version 0.1.0 has made them; also where a dump has brought it.
     SELECT p.oid::regprocedure
@@ -1741,10 +1743,14 @@ COMMENT ON VIEW shardid.shards IS
 
 CREATE OR REPLACE VIEW shardid.tickets AS
     SELECT t.name, t.server, t.servers,
-        CASE WHEN n.last > t.floor THEN n.last END AS last_ticket,
+        CASE WHEN n.last > t.floor AND NOT n.is_at_end THEN n.last END AS last_ticket,
         t.ceiling, t.floor, t.sequence::regclass AS sequence, t.last_gapless IS NOT NULL AS gapless
     FROM shardid.ticket t
-    CROSS JOIN LATERAL (SELECT coalesce(t.last_gapless, shardid.last_number(t.sequence::oid))) AS n(last);
+    -- The first gapless number takes the sequence to its end, which no plain one reaches; the row may be of before.
+    CROSS JOIN LATERAL (SELECT coalesce(t.last_gapless, l.last), coalesce(t.last_gapless IS NULL AND
+            CASE WHEN t.ceiling IS NULL THEN l.last >= q.seqmax ELSE l.last > q.seqmax END, false)
+        FROM (SELECT shardid.last_number(t.sequence::oid) AS last) AS l
+        LEFT JOIN pg_catalog.pg_sequence q ON q.seqrelid = t.sequence) AS n(last, is_at_end);
 COMMENT ON VIEW shardid.tickets IS
     'tickets: which of how many servers this is, the last number handed out, and between which bounds the numbers are';
 

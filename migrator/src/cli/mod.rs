@@ -233,6 +233,9 @@ pub(crate) struct Rebuild {
     /// Longest time to wait for another program that changes the cluster
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) wait_seconds_max: u32,
+
+    #[command(flatten)]
+    pub(crate) adopt: Adopt,
 }
 
 #[derive(Debug, Default, Args)]
@@ -247,7 +250,8 @@ pub(crate) struct Adopt {
     /// This ticket server was restored from a backup: go on above all its numbers
     ///
     /// A restored server is mostly known by the mark it lacks; say this where it
-    /// was restored to a moment after the last `shardid tickets verify`.
+    /// was restored to a moment after the last `shardid tickets verify`. Tickets that
+    /// are not in the cluster file are named, not raised.
     #[arg(long, value_name = "NODE")]
     pub(crate) restored: Vec<NodeName>,
 

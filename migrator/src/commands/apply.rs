@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::{join_all, try_join_all};
 use shardid_cluster::{NodeName, Plan, Step};
 
-use crate::cli::{Adopt, Apply, Rebuild};
+use crate::cli::{Apply, Rebuild};
 use crate::commands::plan::{Asked, Whole, adopted, make, ticket_options};
 use crate::commands::print;
 use crate::cuts;
@@ -27,13 +27,13 @@ pub(super) async fn run(file: Option<&Path>, args: &Apply) -> Result<(), Failure
 }
 
 /// `shardid catalog rebuild`: the same, with the map that the nodes have.
-pub(super) async fn rebuild(file: Option<&Path>, args: &Rebuild) -> Result<(), Failure> {
+pub(super) async fn rebuild(file: Option<&Path>, args: Rebuild) -> Result<(), Failure> {
     let args = Apply {
         yes: args.yes,
         dry_run: args.dry_run,
         wait_seconds_max: args.wait_seconds_max,
         new_secrets: false,
-        adopt: Adopt::default(),
+        adopt: args.adopt,
     };
     let file = ClusterFile::load(file)?;
     make_so(&file, &args, Asked { new_secrets: false, rebuild: true }).await

@@ -28,7 +28,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Dev { command: Dev::Status } => dev::status().await,
         Command::Plan(args) => plan::run(file, &args).await,
         Command::Apply(args) => apply::run(file, &args).await,
-        Command::Catalog { command: Catalog::Rebuild(args) } => apply::rebuild(file, &args).await,
+        Command::Catalog { command: Catalog::Rebuild(args) } => apply::rebuild(file, args).await,
         Command::Status(args) => return status::run(file, &args).await,
         Command::Verify(args) => return verify::run(file, &args).await,
         Command::Map(args) => map::run(file, &args).await,

@@ -320,7 +320,17 @@ async fn verify(file: &ClusterFile, args: &TicketsVerify) -> Result<ExitCode, Fa
         {
             let more = answer.missing.len() - 1;
             said.push(format!(
-                "node {node}: {first} and {more} more of schema shardid are missing, as after a dump without --routines --triggers: shardid apply"
+                "node {node}: {first} and {more} more of schema shardid are missing, as after a dump without --routines --triggers: shardid apply --restored {node}"
+            ));
+        }
+    }
+    let changing =
+        |name: &TicketName| look.truth.changes.iter().any(|change| change.ticket == *name);
+    for ticket in &file.declared.tickets {
+        if !look.truth.known.contains_key(&ticket.name) && !changing(&ticket.name) {
+            said.push(format!(
+                "ticket {} of the cluster file is not in the catalogue: shardid apply",
+                ticket.name
             ));
         }
     }

@@ -1,7 +1,9 @@
 //! The nodes of a cluster as they were found, and asking them more.
 
+use std::collections::BTreeMap;
+
 use futures_util::future::join_all;
-use shardid_cluster::{CatalogTruth, NodeName};
+use shardid_cluster::{CatalogTruth, NodeName, NodeTruth};
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{Connection, FromRow};
 
@@ -71,6 +73,11 @@ impl<'f> Estate<'f> {
             }
         }
         estate
+    }
+
+    /// What each node that answered says of itself.
+    pub(super) fn nodes(&self) -> BTreeMap<NodeName, NodeTruth> {
+        self.visits.iter().map(|visit| (visit.node.clone(), visit.seen.truth.clone())).collect()
     }
 
     /// The catalogue, if its node answered and it has a map.

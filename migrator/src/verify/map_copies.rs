@@ -44,10 +44,24 @@ fn without_catalog(estate: &Estate<'_>) -> Vec<Finding> {
         "the catalogue is not here, and nodes have copies of its map",
         "restore it from a backup, or `shardid catalog rebuild`",
     )];
-    if !nowhere.is_empty() && estate.unreachable.is_empty() {
+    if !estate.unreachable.is_empty() {
+        return findings;
+    }
+    let nodes = estate.nodes();
+    let awaited =
+        nodes.iter().fold(ShardSet::new(), |all, (name, seen)| all.or(&seen.awaited(name, &nodes)));
+    let awaited = nowhere.and(&awaited);
+    if !awaited.is_empty() {
         findings.push(Finding::between(
-            format!("these shards are open on no node: {}", ranges(&nowhere)),
-            "a move of each was lost with the catalogue: `shardid catalog rebuild` opens it where it was about to be opened, as long as both nodes are there",
+            format!("these shards are open on no node: {}", ranges(&awaited)),
+            "a move of each was lost with the catalogue: `shardid catalog rebuild` opens it where it was about to be opened",
+        ));
+    }
+    let lost = nowhere.without(&awaited);
+    if !lost.is_empty() {
+        findings.push(Finding::between(
+            format!("these shards are on no node: {}", ranges(&lost)),
+            "put the nodes that hold them into the cluster file, or bring them back as docs/cluster.md has it (a node that has lost a shard); then `shardid catalog rebuild`",
         ));
     }
     findings

@@ -29,8 +29,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     }
     findings.extend(shut(estate).await?);
     let Some(catalog) = estate.catalog() else { return Ok(findings) };
-    let nodes: BTreeMap<_, _> =
-        estate.visits.iter().map(|visit| (visit.node.clone(), visit.seen.truth.clone())).collect();
+    let nodes = estate.nodes();
     let held =
         estate.visits.iter().fold(ShardSet::new(), |all, visit| all.or(&visit.seen.truth.held()));
     for visit in &estate.visits {

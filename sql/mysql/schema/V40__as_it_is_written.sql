@@ -3,6 +3,8 @@
 -- lower_counters looked for ids in the column that a trigger sets last: one that sets another column after
 -- the id was taken for looked at, and ids came again.
 --
+-- A temporary table of the session was looked at in the place of the table, or rows of an earlier time.
+--
 -- id_at read a zone after minutes, or before a space, as part of the time, or by the session's time zone.
 
 DROP PROCEDURE IF EXISTS shardid.lower_counters;
@@ -63,6 +65,22 @@ BEGIN
     ELSEIF NOT (coalesce(is_used_lock('shardid.lower_counters') = me, FALSE) OR get_lock('shardid.lower_counters', 0)) THEN
         SET words = concat('the counters are being lowered by another session: hint: wait, or KILL ', coalesce(is_used_lock('shardid.lower_counters'), 'it'));
         SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
+    END IF;
+
+    -- What is looked at are the tables of everybody, as they are now, and not what a session has in their place.
+    BEGIN
+        -- Where that is not to be known, it is not asked for.
+        DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET @shardid_found = NULL;
+        SET @shardid_found = NULL;
+        SET @shardid_look = if(version() LIKE '%MariaDB%',
+            'SELECT max(variable_value > 0 OR @@system_versioning_asof <> ''DEFAULT'') INTO @shardid_found FROM information_schema.session_status WHERE variable_name = ''COM_CREATE_TEMPORARY_TABLE''',
+            'SELECT sum(count_star) > 0 INTO @shardid_found FROM performance_schema.events_statements_summary_by_thread_by_event_name WHERE event_name = ''statement/sql/create_table'' AND thread_id = ps_current_thread_id()');
+        PREPARE look_for FROM @shardid_look;
+        EXECUTE look_for;
+        DEALLOCATE PREPARE look_for;
+    END;
+    IF @shardid_found THEN
+        SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = 'no counter is lowered in a session that has made tables or looks at an earlier time: hint: connect anew';
     END IF;
 
     START TRANSACTION;

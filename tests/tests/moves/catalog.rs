@@ -498,6 +498,11 @@ fn a_shard_whose_new_home_is_restored_from_before_it_came_is_not_opened_there() 
     lose(&estate);
     let refused = estate.run(&["catalog", "rebuild", "--yes"]).refused();
     assert!(refused.contains(&format!("shard {shard} is on no node")), "{refused}");
+    let found = estate.run(&["verify"]).stdout;
+    assert!(
+        found.contains(&format!("these shards are on no node: {shard}: put the nodes")),
+        "{found}"
+    );
 }
 
 #[test]

@@ -123,6 +123,16 @@ pub enum TicketNote {
     /// A ticket that the file does not name.
     #[error("ticket {0} is not in the cluster file; it is left alone")]
     Undeclared(TicketName),
+    /// A ticket of a restored server that is not raised with the others.
+    #[error(
+        "ticket {ticket} of {node} is not in the cluster file, and is not raised: where it has handed out numbers since the backup, `raise_ticket` above them"
+    )]
+    NotRaised {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+    },
     /// A MySQL server that hands out no ticket.
     #[error(
         "node {0} is a MySQL server and serves no ticket; it gets the functions for ids and tickets, and no shard of the map"
@@ -235,6 +245,16 @@ pub fn ticket_plan(
     for (node, server) in &truth.servers {
         if server.elsewhere {
             plan.steps.push(TicketStep::Adopt { node: node.clone() });
+        }
+        if forgot(node) {
+            let others = server.tickets.iter().filter(|(ticket, state)| {
+                let is_declared = declared.iter().any(|declared| declared.name == **ticket);
+                !is_declared && !truth.known.contains_key(*ticket) && !state.has_ended()
+            });
+            plan.notes.extend(others.map(|(ticket, _)| {
+                let (ticket, node) = (ticket.clone(), node.clone());
+                TicketNote::NotRaised { ticket, node }
+            }));
         }
         if !truth.known_servers.contains_key(node) || forgot(node) {
             plan.steps.push(TicketStep::Know { node: node.clone() });

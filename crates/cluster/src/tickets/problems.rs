@@ -126,7 +126,7 @@ impl TicketProblem {
                 "`shardid apply` has it end there, and the others go on above it; `shardid tickets add-server {ticket} {node}` has it take part"
             ),
             Self::Unseen { ticket, class } => format!(
-                "put the server that hands it out into the cluster file, and {ticket} goes on above it: `shardid apply`; if class {class} is gone for good, `shardid apply --accept-unseen`"
+                "put the server that hands it out into the cluster file, and {ticket} goes on above it: `shardid apply`; if class {class} is gone for good, raise {ticket} on another server above all that it can have handed out, and say `--accept-unseen`"
             ),
             Self::Standing(ticket) => format!("shardid tickets resume {ticket}"),
             Self::OpenTwice { second: node, .. } | Self::Mapped { node, .. } => {
@@ -184,17 +184,20 @@ impl TicketProblem {
 /// Classes of a ticket that servers of it say there are, and that none of all that answered has.
 ///
 /// A catalogue and a cluster file that are both of an older time know nothing of a server that was added
-/// since; those that are to get other classes say themselves how many they were.
+/// since; those that are to get other classes say themselves how many they were. Of a ticket that
+/// the catalogue does not know, as where it is new, all of them say it.
 pub fn unseen(
     ticket: &TicketName,
     servers: &[NodeName],
     truth: &TicketTruth,
 ) -> Vec<TicketProblem> {
+    let is_known = truth.known.contains_key(ticket);
     let count = u32::try_from(servers.len()).unwrap_or(u32::MAX);
     let states: Vec<Class> =
         truth.servers.values().filter_map(|s| s.tickets.get(ticket)).map(|s| s.class).collect();
     let here = servers.iter().filter_map(|node| truth.state(node, ticket));
-    let others = here.filter(|state| !state.has_ended() && state.class.servers != count);
+    let others =
+        here.filter(|state| !state.has_ended() && (!is_known || state.class.servers != count));
     let mut found = Vec::new();
     for servers in others.map(|state| state.class.servers).collect::<BTreeSet<u32>>() {
         let all = (1..=servers).map(|server| Class { server, servers });

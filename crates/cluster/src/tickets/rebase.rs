@@ -6,6 +6,11 @@ pub const MARGIN: u64 = 100_000;
 /// How many times faster than ever seen a server may have been while nobody looked.
 const HASTE: u64 = 4;
 
+/// The pace that any server may have had, in numbers a second, and how far that may have taken
+/// it. A backup that is put back a second time knows nothing of the jump of the first.
+const PACE_MIN: u128 = 100;
+const BY_TIME_MAX: u128 = 50_000_000;
+
 /// How far a server was at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SeenAt {
@@ -55,6 +60,7 @@ impl Seen {
         let elapsed = u128::try_from(now_us.saturating_sub(last.at_us)).unwrap_or(0);
         let spent = u128::try_from(pace.1).unwrap_or(0).max(1);
         let grown = u128::from(pace.0) * elapsed * u128::from(HASTE) / spent;
+        let grown = grown.max((elapsed * PACE_MIN / 1_000_000).min(BY_TIME_MAX));
         last.number.saturating_add(u64::try_from(grown).unwrap_or(u64::MAX))
     }
 }
@@ -99,6 +105,16 @@ mod tests {
         let known = Seen::default().then(seen(0, 0)).then(seen(10_000, 10));
         let floor = safe_floor(0, &known, [], 110 * SECOND);
         assert_eq!(floor, 10_000 + 4 * 100_000 + MARGIN);
+    }
+
+    #[test]
+    fn a_backup_that_is_put_back_twice_goes_on_above_what_came_after_the_first_time() {
+        let known = Seen::default().then(seen(300, 10));
+        let first = safe_floor(300, &known, [], 20 * SECOND);
+        let second = safe_floor(300, &known, [], 40 * SECOND);
+        assert_eq!(second - first, 2_000);
+        let later = safe_floor(300, &known, [], 10_000_000 * SECOND);
+        assert_eq!(later, 300 + 50_000_000 + MARGIN);
     }
 
     #[test]

@@ -345,6 +345,25 @@ fn a_server_that_neither_file_nor_catalogue_know_is_missed_by_the_classes_of_the
     half.servers.insert(node("c"), c.unwrap());
     assert!(of(&half).is_empty());
     assert!(of(&standing(&[("a", 1), ("b", 2)])).is_empty());
+    // All that a lost server had is lost with its catalogue.
+    let mut lost = standing(&[("a", 1), ("b", 2)]);
+    lost.servers.get_mut(&node("a")).unwrap().tickets.clear();
+    assert!(of(&lost).is_empty(), "the catalogue knows how far it was");
+    lost.known.clear();
+    assert_eq!(of(&lost), ["class 1 of 2 of ticket orders is on no server of the cluster file"]);
+}
+
+#[test]
+fn a_ticket_beside_the_file_is_named_where_its_server_is_raised() {
+    let mut truth = standing(&[("a", 101), ("b", 102)]);
+    let state = truth.state(&node("a"), &ticket()).unwrap().clone();
+    let hand = TicketName::new("hand").unwrap();
+    truth.servers.get_mut(&node("a")).unwrap().tickets.insert(hand.clone(), state);
+    let of = |restored: &[NodeName]| {
+        ticket_plan(&declared(&["a", "b"]), &truth, restored, (3, 1), NOW).notes
+    };
+    assert_eq!(of(&[]), []);
+    assert_eq!(of(&[node("a")]), [TicketNote::NotRaised { ticket: hand, node: node("a") }]);
 }
 
 #[test]
