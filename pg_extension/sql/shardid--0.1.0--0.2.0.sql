@@ -9,6 +9,17 @@
 
 SET LOCAL search_path = pg_catalog, pg_temp;
 
+-- Until this is committed nobody gives these schemas other names, to have schemas of his own named below.
+DO $do$
+BEGIN
+    PERFORM FROM pg_namespace n WHERE n.nspname = 'shardid' OR n.oid = to_regnamespace('@extschema@') FOR SHARE;
+    IF NOT EXISTS (SELECT FROM pg_extension e WHERE e.extname = 'shardid' AND e.extnamespace = to_regnamespace('@extschema@')) THEN
+        RAISE EXCEPTION 'schema % has another name by now', '@extschema@'
+            USING ERRCODE = '55000', HINT = 'Try again.';
+    END IF;
+END
+$do$;
+
 -- What is there already, and may have been granted to somebody.
 SELECT set_config('shardid_update.members', coalesce(string_agg(d.classid::text || ' ' || d.objid, ','), ''), true)
     FROM pg_depend d
@@ -52,6 +63,35 @@ BEGIN
         RAISE EXCEPTION 'shardid cannot be updated: what is not a superuser''s is in the extension, or in schema shardid'
             USING ERRCODE = '42501', DETAIL = others || '.',
                 HINT = 'ALTER EXTENSION shardid DROP ...; for what is not its own, and ALTER ... SET SCHEMA ...; for what is in its schema. What is its own, and nobody has changed, a superuser takes over: ALTER ... OWNER TO CURRENT_USER;';
+    END IF;
+END
+$do$;
+
+-- A trigger runs code of whoever made it with the rights of who writes, and a foreign key has its types' casts run
+-- with those of the table's owner: whoever was granted that before may have made them.
+DO $do$
+DECLARE
+    others text;
+BEGIN
+    SELECT string_agg(o.words, ', ' ORDER BY o.words) INTO others
+    FROM pg_depend d
+    CROSS JOIN LATERAL (
+        SELECT pg_describe_object('pg_trigger'::regclass, t.oid, 0) FROM pg_trigger t
+            WHERE t.tgrelid = d.objid AND NOT t.tgisinternal
+                AND NOT EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_proc'::regclass AND f.objid = t.tgfoid
+                    AND f.deptype = 'e' AND f.refclassid = d.refclassid AND f.refobjid = d.refobjid)
+        UNION ALL
+        SELECT pg_describe_object('pg_constraint'::regclass, c.oid, 0) FROM pg_constraint c
+            WHERE c.confrelid = d.objid AND c.contype = 'f'
+                AND NOT EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_class'::regclass AND f.objid = c.conrelid
+                    AND f.deptype = 'e' AND f.refclassid = d.refclassid AND f.refobjid = d.refobjid)
+    ) AS o (words)
+    WHERE d.classid = 'pg_class'::regclass AND d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
+        AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid');
+    IF others IS NOT NULL THEN
+        RAISE EXCEPTION 'shardid cannot be updated: there are triggers or foreign keys of others on its tables'
+            USING ERRCODE = '42501', DETAIL = others || '.',
+                HINT = 'Have them taken away, and look what their functions have done: they ran with the rights of others.';
     END IF;
 END
 $do$;
@@ -2537,7 +2577,7 @@ BEGIN
     END LOOP;
 END
 $do$;
--- But for what nobody needs: a trigger runs code of whoever made it with the rights of who writes.
+-- But for what nobody needs, and has code run with the rights of others: see above.
 DO $do$
 DECLARE
     granted record;
@@ -2549,9 +2589,9 @@ BEGIN
         LEFT JOIN pg_roles r ON r.oid = x.grantee
         WHERE d.classid = 'pg_class'::regclass AND d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
             AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
-            AND x.privilege_type = 'TRIGGER' AND x.grantee <> c.relowner
+            AND x.privilege_type IN ('TRIGGER', 'REFERENCES') AND x.grantee <> c.relowner
     LOOP
-        EXECUTE format('REVOKE TRIGGER ON %s FROM %s CASCADE', granted.name, granted.grantee);
+        EXECUTE format('REVOKE TRIGGER, REFERENCES ON %s FROM %s CASCADE', granted.name, granted.grantee);
     END LOOP;
 END
 $do$;

@@ -16,6 +16,17 @@
 -- See docs/privileges.md.
 SET LOCAL search_path = pg_catalog, pg_temp;
 
+-- Until this is committed nobody gives these schemas other names, to have schemas of his own named below.
+DO $do$
+BEGIN
+    PERFORM FROM pg_namespace n WHERE n.nspname = 'shardid' OR n.oid = to_regnamespace('@extschema@') FOR SHARE;
+    IF NOT EXISTS (SELECT FROM pg_extension e WHERE e.extname = 'shardid' AND e.extnamespace = to_regnamespace('@extschema@')) THEN
+        RAISE EXCEPTION 'schema % has another name by now', '@extschema@'
+            USING ERRCODE = '55000', HINT = 'Try again.';
+    END IF;
+END
+$do$;
+
 CREATE SCHEMA shardid;
 COMMENT ON SCHEMA shardid IS 'tables, views and inner functions of the extension shardid';
 

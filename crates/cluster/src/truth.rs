@@ -44,8 +44,9 @@ impl Truth {
 
     /// Takes the map from the nodes, where the catalogue is lost or older than they are.
     ///
-    /// Each shard is on the node that has it, and that has to be one; or where a move that is lost
-    /// with the catalogue was about to open it. The map begins a new term, and what the catalogue knows of moves is nothing to go by.
+    /// Each shard is on the node that has it, and that has to be one; or where a move that is
+    /// lost with the catalogue was about to open it. The map begins a new term, and what the
+    /// catalogue knows of moves is nothing to go by.
     pub fn rebuild_map(&mut self, declared: &Declared) -> Result<(), Refusal> {
         let members = self.nodes.values().filter_map(|node| node.member.as_ref());
         let ours = members.filter(|member| member.cluster == declared.name.as_str());

@@ -28,15 +28,20 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     let mut findings = Vec::new();
     for (shard, first, second) in twice {
         let of = |node: &NodeName| {
-            since.get(&(node.clone(), shard.as_sql())).copied().unwrap_or_default()
+            since.get(&(node.clone(), shard.as_sql())).cloned().unwrap_or_default()
         };
-        let (here, there) = (of(&first), of(&second));
+        let ((here, hides_first), (there, hides_second)) = (of(&first), of(&second));
         let home = estate.catalog().and_then(|catalog| catalog.map.node_of(shard));
         let is_second = match here == there {
             true => home == Some(&second),
             false => there > here,
         };
-        let (keeps, loses) = if is_second { (&second, &first) } else { (&first, &second) };
+        let (keeps, loses, hide) = match is_second {
+            true => (&second, &first, hides_first),
+            false => (&first, &second, hides_second),
+        };
+        // Without triggers of a guard nothing else keeps clients from its tables.
+        let hide = hide.unwrap_or_default();
         // What was opened by the newer map is what the shard has come to. Where the other one was
         // restored or promoted since, it has forgotten that, whatever the catalogue says.
         let which = match here == there {
@@ -53,20 +58,25 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
         findings.push(Finding::between(
             format!("shard {shard} is open on {first} and on {second}"),
             format!(
-                "{which} (its rows stay; look what was written there since): `UPDATE shardid.shard SET state = 'moved', node = '{keeps}' WHERE shard = {shard};`"
+                "{which} (its rows stay; look what was written there since): on {loses} `UPDATE shardid.shard SET state = 'moved', node = '{keeps}' WHERE shard = {shard};{hide}`"
             ),
         ));
     }
     Ok(findings)
 }
 
-/// The version of the map by which each shard was opened, by node.
-async fn open_since(estate: &mut Estate<'_>) -> Result<BTreeMap<(NodeName, i32), i64>, Failure> {
+/// The version of the map by which a shard was opened, and what puts its schema out of the way.
+type Opened = (i64, Option<String>);
+
+/// The same of each open shard, by node.
+async fn open_since(estate: &mut Estate<'_>) -> Result<BTreeMap<(NodeName, i32), Opened>, Failure> {
     let mut since = BTreeMap::new();
     for visit in estate.installed() {
-        let rows: Vec<(i32, i64)> = visit.rows(sql!("verify/open_since.sql")).await?;
+        let rows: Vec<(i32, i64, Option<String>)> =
+            visit.rows(sql!("verify/open_since.sql")).await?;
         let node = visit.node.clone();
-        since.extend(rows.into_iter().map(|(shard, version)| ((node.clone(), shard), version)));
+        let opened = |(shard, version, hide)| ((node.clone(), shard), (version, hide));
+        since.extend(rows.into_iter().map(opened));
     }
     Ok(since)
 }

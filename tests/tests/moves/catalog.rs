@@ -475,8 +475,11 @@ fn a_shard_that_is_open_twice_is_closed_where_the_map_is_older() {
     );
     let line =
         found.lines().find(|line| line.starts_with(&says)).unwrap_or_else(|| panic!("{found}"));
-    let statement = line.rsplit_once(": `").expect("a command").1;
+    let statement = line.rsplit_once(": on pg1 `").expect("a command").1;
     estate.psql("pg1", statement.trim_end_matches('`'));
+    let update = format!("UPDATE shard_{shard:04}.item SET n = n + 1");
+    assert!(estate.node("pg1").try_psql("app", &update).is_err(), "the closed copy takes writes");
+    estate.psql("pg1", &format!("SELECT count(*) FROM shard_{shard:04}_left.item"));
     estate.run(&["catalog", "rebuild", "--yes"]).ok();
     is_as_the_file_says(&estate);
     assert_eq!((estate.home(shard), estate.psql("pg2", &rows)), ("pg2".into(), count));

@@ -7,9 +7,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
+use std::thread;
+use std::time::Duration;
 
 use shardid_tests::postgres::Client;
-use shardid_tests::{Database, expect_error};
+use shardid_tests::{Database, expect_error, wait_until};
 
 use crate::ask::{one, run};
 
@@ -414,4 +416,81 @@ fn the_script_of_0_1_0_is_for_superusers() {
     );
     database.psql("DROP EXTENSION shardid");
     run(&mut client, "CREATE EXTENSION shardid");
+}
+
+/// While the script waited for somebody, the owner of the schema gave it another name, and made one of
+/// his own with the old one: what the script named from then on was his.
+#[test]
+fn nobody_puts_another_schema_in_the_place_of_the_one_that_is_installed_into() {
+    for (prepare, hold, run_it) in [
+        (
+            "CREATE SCHEMA s1",
+            "BEGIN; CREATE FUNCTION s1.id_explain(bigint) RETURNS integer LANGUAGE sql RETURN 1",
+            "CREATE EXTENSION shardid SCHEMA s1",
+        ),
+        (
+            "CREATE SCHEMA s1; CREATE EXTENSION shardid SCHEMA s1 VERSION '0.1.0'",
+            "BEGIN; SELECT FROM shardid.shards",
+            "ALTER EXTENSION shardid UPDATE",
+        ),
+    ] {
+        let database = Database::fresh_plain();
+        database.psql(prepare);
+        let mut holder = database.connect();
+        run(&mut holder, hold);
+        thread::scope(|scope| {
+            let script = scope.spawn(|| database.psql(run_it));
+            wait_until(Duration::from_secs(30), "the script to wait", || {
+                let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%EXTENSION shardid%' AND pid <> pg_backend_pid()";
+                script.is_finished() || database.psql(waits) == "1"
+            });
+            assert!(!script.is_finished(), "{run_it} did not wait");
+            let mut owner = database.connect();
+            run(&mut owner, "SET lock_timeout = '1s'");
+            for schema in ["s1", "shardid"] {
+                if schema == "s1" || run_it.contains("UPDATE") {
+                    let rename = format!("ALTER SCHEMA {schema} RENAME TO before");
+                    expect_error(&mut owner, &rename, "55P03");
+                }
+            }
+            run(&mut holder, "ROLLBACK");
+            script.join().unwrap();
+        });
+        let schema =
+            "SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'shardid'";
+        assert_eq!(database.psql(schema), "s1");
+        database.psql("SELECT s1.create_shard(5), s1.next_id(5)");
+    }
+}
+
+/// What somebody had put on the tables of version 0.1.0 went on running with the rights of others.
+#[test]
+fn an_update_refuses_triggers_and_foreign_keys_of_others_on_its_tables() {
+    let database = Database::fresh_plain();
+    let other = database.role("other");
+    database.psql(&format!(
+        "CREATE EXTENSION shardid VERSION '0.1.0'; GRANT TRIGGER, REFERENCES ON ALL TABLES IN SCHEMA shardid TO {other}; \
+         GRANT CREATE ON DATABASE {} TO {other}; GRANT USAGE ON SCHEMA shardid TO {other}",
+        database.name()
+    ));
+    let mut client = database.connect_as(&other);
+    run(
+        &mut client,
+        "CREATE SCHEMA w; CREATE FUNCTION w.evil() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
+         CREATE TRIGGER evil BEFORE UPDATE ON shardid.ticket FOR EACH ROW EXECUTE FUNCTION w.evil(); \
+         CREATE TABLE w.fk (name text REFERENCES shardid.ticket (name))",
+    );
+    let mut superuser = database.connect();
+    for (named, drop) in [
+        ("trigger evil on table shardid.ticket", "DROP TRIGGER evil ON shardid.ticket"),
+        ("constraint fk_name_fkey on table w.fk", "DROP TABLE w.fk"),
+    ] {
+        let refusal = expect_error(&mut superuser, "ALTER EXTENSION shardid UPDATE", "42501");
+        assert!(refusal.detail.contains(named), "{refusal:?}");
+        run(&mut superuser, drop);
+    }
+    run(&mut superuser, "ALTER EXTENSION shardid UPDATE");
+    let left = "SELECT count(*) FROM pg_class c, aclexplode(c.relacl) x WHERE c.relnamespace = 'shardid'::regnamespace \
+                AND x.privilege_type IN ('TRIGGER', 'REFERENCES') AND x.grantee <> c.relowner";
+    assert_eq!(one::<i64>(&mut superuser, left), 0);
 }
