@@ -58,7 +58,8 @@ BEGIN
             AND (d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
                     AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
                 OR d.refclassid = 'pg_namespace'::regclass AND d.refobjid = 'shardid'::regnamespace::oid
-                    AND d.classid <> 'pg_class'::regclass));
+                    AND NOT EXISTS (SELECT FROM pg_class c WHERE d.classid = 'pg_class'::regclass AND c.oid = d.objid
+                        AND c.relkind NOT IN ('v', 'm', 'f'))));
     IF others IS NOT NULL THEN
         RAISE EXCEPTION 'shardid cannot be updated: what is not a superuser''s is in the extension, or in schema shardid'
             USING ERRCODE = '42501', DETAIL = others || '.',
@@ -68,11 +69,19 @@ END
 $do$;
 
 -- A trigger runs code of whoever made it with the rights of who writes, and a foreign key has its types' casts run
--- with those of the table's owner: whoever was granted that before may have made them.
+-- with those of the table's owner: whoever was granted that before may have made them, or be about to.
 DO $do$
 DECLARE
+    member regclass;
     others text;
 BEGIN
+    FOR member IN SELECT c.oid::regclass FROM pg_depend d JOIN pg_class c ON c.oid = d.objid
+        WHERE d.classid = 'pg_class'::regclass AND d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass AND c.relkind IN ('r', 'v')
+            AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
+        ORDER BY c.oid
+    LOOP
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', member);
+    END LOOP;
     SELECT string_agg(o.words, ', ' ORDER BY o.words) INTO others
     FROM pg_depend d
     CROSS JOIN LATERAL (
@@ -2592,6 +2601,18 @@ BEGIN
             AND x.privilege_type IN ('TRIGGER', 'REFERENCES') AND x.grantee <> c.relowner
     LOOP
         EXECUTE format('REVOKE TRIGGER, REFERENCES ON %s FROM %s CASCADE', granted.name, granted.grantee);
+    END LOOP;
+    FOR granted IN SELECT DISTINCT a.attrelid::regclass AS name, a.attname, CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE format('%I', r.rolname) END AS grantee,
+            (SELECT g.rolname FROM pg_roles g WHERE g.oid = x.grantor) AS grantor
+        FROM pg_depend d
+        JOIN pg_attribute a ON a.attrelid = d.objid
+        CROSS JOIN LATERAL aclexplode(a.attacl) x
+        LEFT JOIN pg_roles r ON r.oid = x.grantee
+        WHERE d.classid = 'pg_class'::regclass AND d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
+            AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
+            AND x.privilege_type = 'REFERENCES'
+    LOOP
+        EXECUTE format('REVOKE REFERENCES (%I) ON %s FROM %s GRANTED BY %I CASCADE', granted.attname, granted.name, granted.grantee, granted.grantor);
     END LOOP;
 END
 $do$;

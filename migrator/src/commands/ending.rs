@@ -166,7 +166,7 @@ async fn abort_one(file: &ClusterFile, record: &Move, options: Options) -> Resul
         _ => {}
     }
     let nodes = moving::nodes_of(file, record);
-    let given_up = moving::watched(file, nodes, entrance.give_up()).await;
+    let given_up = moving::watched(file, nodes, entrance.give_up(file)).await;
     given_up.map_err(|failure| stands(failure, *id, entrance.record.state))?;
     let mut road = entrance.road(file, options).await.map_err(|failure| {
         stands(failure, *id, MoveState::Aborting).detail(format!(

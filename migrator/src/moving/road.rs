@@ -16,6 +16,9 @@ use super::watch::Sessions;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 
+/// How long a target may take to answer before writers at the source go on without it.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+
 /// How carefully both copies are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Verify {
@@ -158,13 +161,19 @@ impl Entrance {
         file: &ClusterFile,
         options: Options,
     ) -> Result<Road<'_>, Failure> {
-        let target = match self.reach_target(file).await {
+        let mut target = match Server::connect(file, &self.record.target).await {
             Ok(target) => target,
             Err(failure) => {
                 self.relieve().await?;
                 return Err(failure);
             }
         };
+        // One that knows a newer map may have the shard open: then the fence has to stand.
+        checks::check_member(&mut target, file).await?;
+        if let Err(failure) = self.claim_both(&mut target).await {
+            self.relieve().await?;
+            return Err(failure);
+        }
         let Self { journal, record, source } = self;
         let progress = Progress::of(record.shard);
         Ok(Road {
@@ -183,13 +192,10 @@ impl Entrance {
         })
     }
 
-    /// Connects to the target, and claims the shard on both nodes.
-    async fn reach_target(&mut self, file: &ClusterFile) -> Result<Server, Failure> {
-        let mut target = Server::connect(file, &self.record.target).await?;
-        checks::check_member(&mut target, file).await?;
-        let mut servers = [&mut self.source, &mut target];
-        self.journal.claim(&mut self.record, &mut servers).await?;
-        Ok(target)
+    /// Claims the shard on both nodes.
+    async fn claim_both(&mut self, target: &mut Server) -> Result<(), Failure> {
+        let mut servers = [&mut self.source, target];
+        self.journal.claim(&mut self.record, &mut servers).await
     }
 
     /// Lets writers go on at the source, where the shard still lives.
@@ -205,7 +211,14 @@ impl Entrance {
 
     /// Writes down that the move is given up, unless it has been switched meanwhile, and
     /// lets writers go on.
-    pub(crate) async fn give_up(&mut self) -> Result<(), Failure> {
+    ///
+    /// A target that is down is not asked; one that answers and knows a newer map than the
+    /// catalogue may have the shard open.
+    pub(crate) async fn give_up(&mut self, file: &ClusterFile) -> Result<(), Failure> {
+        let target = Server::connect(file, &self.record.target);
+        if let Ok(Ok(mut target)) = tokio::time::timeout(ANSWER_MAX, target).await {
+            checks::check_member(&mut target, file).await?;
+        }
         self.journal.advance(&mut self.record, MoveEvent::Abort).await?;
         self.relieve().await
     }

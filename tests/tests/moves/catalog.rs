@@ -640,3 +640,37 @@ fn a_copy_that_is_the_shard_itself_is_not_dropped_whatever_the_journal_says() {
     estate.run(&["abort", &id, "--yes"]).ok();
     estate.assert_no_trace(shard);
 }
+
+/// The catalogue is on the source, which comes back from a moment inside the fence: the target
+/// has the shard open by a newer map, and the words for the standing move opened it here as well.
+#[test]
+fn a_fence_stays_where_the_target_knows_a_newer_map() {
+    let estate = Estate::start(2, 4);
+    let (shard, write) = shard_on_pg1(&estate);
+    let name = shard.to_string();
+    estate.run_cut("fenced/before-next", &["move", &name, "--to", "pg2", "--yes"]);
+    let id = estate.last_move(shard);
+    back_up(&estate);
+    estate.psql(
+        "pg1",
+        "CREATE TABLE older.shard AS TABLE shardid.shard; CREATE TABLE older.cluster AS TABLE shardid.cluster",
+    );
+    estate.run(&["resume", &id]).ok();
+    estate.psql("pg2", &write);
+    estate.psql(
+        "pg1",
+        &format!(
+            "UPDATE shardid.shard s SET state = o.state, node = o.node, map_version = o.map_version FROM older.shard o WHERE o.shard = s.shard AND s.shard = {shard}; \
+             UPDATE shardid.cluster SET map_version = (SELECT map_version FROM older.cluster)"
+        ),
+    );
+    restore(&estate);
+    for word in [&["resume", &id][..], &["abort", &id, "--yes"]] {
+        let refused = estate.run(word);
+        assert_ne!(refused.code, 0, "{}", refused.stdout);
+        assert!(refused.stderr.contains("map"), "{}", refused.stderr);
+        let state = format!("SELECT state FROM shardid.shard WHERE shard = {shard}");
+        assert_eq!(estate.psql("pg1", &state), "fenced", "{word:?}: {}", refused.stderr);
+    }
+    estate.psql("pg2", &write);
+}

@@ -489,7 +489,39 @@ fn an_update_refuses_triggers_and_foreign_keys_of_others_on_its_tables() {
         assert!(refusal.detail.contains(named), "{refusal:?}");
         run(&mut superuser, drop);
     }
+    // One that is not committed yet is waited for, and a view that the program would read is as bad.
+    run(
+        &mut client,
+        "BEGIN; CREATE TRIGGER late BEFORE UPDATE ON shardid.ticket FOR EACH ROW EXECUTE FUNCTION w.evil()",
+    );
+    thread::scope(|scope| {
+        let update = scope.spawn(|| {
+            expect_error(&mut database.connect(), "ALTER EXTENSION shardid UPDATE", "42501")
+        });
+        thread::sleep(Duration::from_millis(500));
+        run(&mut client, "COMMIT");
+        let refusal = update.join().unwrap();
+        assert!(refusal.detail.contains("trigger late"), "{refusal:?}");
+    });
+    run(&mut superuser, "DROP TRIGGER late ON shardid.ticket");
+    run(
+        &mut superuser,
+        &format!(
+            "CREATE VIEW shardid.move AS SELECT 1 AS move; ALTER VIEW shardid.move OWNER TO {other}"
+        ),
+    );
+    let refusal = expect_error(&mut superuser, "ALTER EXTENSION shardid UPDATE", "42501");
+    assert!(refusal.detail.contains("view shardid.move"), "{refusal:?}");
+    run(&mut superuser, "DROP VIEW shardid.move");
+    run(
+        &mut superuser,
+        &format!(
+            "GRANT REFERENCES (name) ON shardid.ticket TO {other} WITH GRANT OPTION; GRANT REFERENCES (name) ON shardid.layout TO PUBLIC"
+        ),
+    );
     run(&mut superuser, "ALTER EXTENSION shardid UPDATE");
+    let columns = "SELECT count(*) FROM pg_attribute a, aclexplode(a.attacl) x WHERE x.privilege_type = 'REFERENCES' AND a.attrelid IN ('shardid.ticket'::regclass, 'shardid.layout'::regclass)";
+    assert_eq!(one::<i64>(&mut superuser, columns), 0);
     let left = "SELECT count(*) FROM pg_class c, aclexplode(c.relacl) x WHERE c.relnamespace = 'shardid'::regnamespace \
                 AND x.privilege_type IN ('TRIGGER', 'REFERENCES') AND x.grantee <> c.relowner";
     assert_eq!(one::<i64>(&mut superuser, left), 0);
