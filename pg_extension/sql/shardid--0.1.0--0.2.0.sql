@@ -2602,8 +2602,7 @@ BEGIN
     LOOP
         EXECUTE format('REVOKE TRIGGER, REFERENCES ON %s FROM %s CASCADE', granted.name, granted.grantee);
     END LOOP;
-    FOR granted IN SELECT DISTINCT a.attrelid::regclass AS name, a.attname, CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE format('%I', r.rolname) END AS grantee,
-            (SELECT g.rolname FROM pg_roles g WHERE g.oid = x.grantor) AS grantor
+    FOR granted IN SELECT DISTINCT a.attrelid::regclass AS name, a.attname, CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE format('%I', r.rolname) END AS grantee
         FROM pg_depend d
         JOIN pg_attribute a ON a.attrelid = d.objid
         CROSS JOIN LATERAL aclexplode(a.attacl) x
@@ -2612,7 +2611,7 @@ BEGIN
             AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
             AND x.privilege_type = 'REFERENCES'
     LOOP
-        EXECUTE format('REVOKE REFERENCES (%I) ON %s FROM %s GRANTED BY %I CASCADE', granted.attname, granted.name, granted.grantee, granted.grantor);
+        EXECUTE format('REVOKE REFERENCES (%I) ON %s FROM %s CASCADE', granted.attname, granted.name, granted.grantee);
     END LOOP;
 END
 $do$;
