@@ -219,9 +219,13 @@ impl NodeTruth {
         let mut awaited = ShardSet::new();
         for (other, it) in nodes {
             let Some(gone) = it.moved.get(name.as_str()) else { continue };
+            let gone = gone.and(&it.sent);
+            if gone.is_empty() {
+                continue;
+            }
             let elsewhere = self.moved.iter().filter(|(home, _)| *home != other.as_str());
             let elsewhere = elsewhere.fold(self.dropped.clone(), |all, (_, some)| all.or(some));
-            let here = gone.and(&it.sent).without(&elsewhere);
+            let here = gone.without(&elsewhere);
             awaited = awaited.or(&here.without(&self.held()));
         }
         awaited

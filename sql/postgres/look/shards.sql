@@ -7,11 +7,13 @@ SELECT state,
         AND node IS NOT DISTINCT FROM $2
         AND system_identifier IS NOT DISTINCT FROM (SELECT c.system_identifier FROM pg_control_system() c)
         AND database IS NOT DISTINCT FROM current_database()) AS stamped,
-       state = 'moved' AND EXISTS
-           (SELECT FROM pg_class c
-              JOIN pg_publication_namespace n ON n.pnnspid = c.relnamespace
-              JOIN pg_publication p ON p.oid = n.pnpubid
-             WHERE c.oid = sequence AND p.pubname ~ '^shardid_(move|back)_[0-9]+$') AS is_sent,
+       -- What is published is looked up once: a node knows all shards of the cluster.
+       (state = 'moved' AND coalesce(sequence IN
+           (SELECT c.oid
+              FROM pg_publication p
+              JOIN pg_publication_namespace n ON n.pnpubid = p.oid
+              JOIN pg_class c ON c.relnamespace = n.pnnspid AND c.relkind = 'S'
+             WHERE p.pubname ~ '^shardid_(move|back)_[0-9]+$'), false)) AS is_sent,
        array_agg(shard ORDER BY shard) AS shards
   FROM shardid.shard
  GROUP BY 1, 2, 3, 4, 5

@@ -103,7 +103,7 @@ fn a_subscription_of_a_move_is_found_by_its_slot_and_by_its_owner() {
     // A move that knows it by the name that it had still needs it.
     cluster.nodes[0].psql(
         "INSERT INTO shardid.move (shard, source, target, schema, way_back, planned_by, state)
-             VALUES (3, 'pg2', 'pg1', 'shard_0003', true, 'test', 'done');
+             VALUES (3, 'pg2', 'pg1', 'shard_0003', true, 'test', 'aborted');
          INSERT INTO shardid.leftover (move, node, kind, name)
              SELECT max(move), 'pg2', 'subscription', 'shardid_back_7' FROM shardid.move",
     );
