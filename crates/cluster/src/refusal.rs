@@ -321,7 +321,7 @@ impl Refusal {
                 any(shards)
             ),
             Self::OpenElsewhere { shards, node, .. } => format!(
-                "`shardid moves` shows a move of shard {} that stands, and `shardid resume` mends that; where none does, the shard was made on {node} by hand",
+                "`shardid moves` shows a move of shard {} that stands, and `shardid resume` mends that; where none does, the shard was made on {node} by hand, or {node} was restored from a backup or promoted: `shardid verify` says what closes it",
                 any(shards)
             ),
             Self::MovedAway { .. } => {

@@ -1,4 +1,4 @@
-//! Shards that hand out ids on two nodes.
+//! Shards that hand out ids on two nodes, or would as soon as a fence is taken down.
 
 use std::collections::BTreeMap;
 
@@ -9,39 +9,31 @@ use crate::failure::Failure;
 use crate::postgres::sql;
 
 pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
-    let mut twice: Vec<(Shard, NodeName, NodeName)> = Vec::new();
-    for (i, first) in estate.visits.iter().enumerate() {
-        for second in &estate.visits[i + 1..] {
-            // One database by two names is a finding of its own.
-            if first.seen.truth.identity == second.seen.truth.identity {
-                continue;
-            }
-            for shard in first.seen.truth.open.and(&second.seen.truth.open).iter() {
-                twice.push((shard, first.node.clone(), second.node.clone()));
-            }
-        }
+    let twice = candidates(estate);
+    if twice.is_empty() {
+        return Ok(Vec::new());
     }
-    let since = match twice.is_empty() {
-        true => BTreeMap::new(),
-        false => open_since(estate).await?,
-    };
+    let since = held_since(estate).await?;
     let mut findings = Vec::new();
     for (shard, first, second) in twice {
-        let of = |node: &NodeName| {
-            since.get(&(node.clone(), shard.as_sql())).cloned().unwrap_or_default()
-        };
-        let ((here, hides_first), (there, hides_second)) = (of(&first), of(&second));
+        let of = |node: &NodeName| since.get(&(node.clone(), shard.as_sql()));
+        // A move may have closed one meanwhile.
+        let (Some(one), Some(other)) = (of(&first), of(&second)) else { continue };
+        if !one.is_open && !other.is_open {
+            continue;
+        }
+        let (here, there) = (one.version, other.version);
         let home = estate.catalog().and_then(|catalog| catalog.map.node_of(shard));
         let is_second = match here == there {
             true => home == Some(&second),
             false => there > here,
         };
-        let (keeps, loses, hide) = match is_second {
-            true => (&second, &first, hides_first),
-            false => (&first, &second, hides_second),
+        let (keeps, loses, it) = match is_second {
+            true => (&second, &first, one),
+            false => (&first, &second, other),
         };
         // Without triggers of a guard nothing else keeps clients from its tables.
-        let hide = hide.unwrap_or_default();
+        let hide = it.hide.as_deref().unwrap_or_default();
         // What was opened by the newer map is what the shard has come to. Where the other one was
         // restored or promoted since, it has forgotten that, whatever the catalogue says.
         let which = match here == there {
@@ -55,8 +47,13 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
                 here.max(there)
             ),
         };
+        let where_open = match (one.is_open, other.is_open) {
+            (true, true) => format!("is open on {first} and on {second}"),
+            (true, false) => format!("is open on {first}, and on {second} behind a fence"),
+            (false, _) => format!("is open on {second}, and on {first} behind a fence"),
+        };
         findings.push(Finding::between(
-            format!("shard {shard} is open on {first} and on {second}"),
+            format!("shard {shard} {where_open}"),
             format!(
                 "{which} (its rows stay; look what was written there since): on {loses} `UPDATE shardid.shard SET state = 'moved', node = '{keeps}' WHERE shard = {shard};{hide}`"
             ),
@@ -65,18 +62,50 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     Ok(findings)
 }
 
-/// The version of the map by which a shard was opened, and what puts its schema out of the way.
-type Opened = (i64, Option<String>);
+/// The shards that are open on two nodes, or on one of them behind a fence that no move takes
+/// down, when the nodes were looked at.
+fn candidates(estate: &Estate<'_>) -> Vec<(Shard, NodeName, NodeName)> {
+    let mut twice = Vec::new();
+    let moving = estate.catalog().map(|catalog| &catalog.moving);
+    for (i, first) in estate.visits.iter().enumerate() {
+        for second in &estate.visits[i + 1..] {
+            let (one, other) = (&first.seen.truth, &second.seen.truth);
+            // One database by two names is a finding of its own.
+            if one.identity == other.identity {
+                continue;
+            }
+            let mut both = one.open.and(&other.open);
+            // Without a catalogue nobody can say that no move stands.
+            if let Some(moving) = moving {
+                let fenced = one.open.and(&other.fenced).or(&one.fenced.and(&other.open));
+                both = both.or(&fenced.without(moving));
+            }
+            twice.extend(both.iter().map(|shard| (shard, first.node.clone(), second.node.clone())));
+        }
+    }
+    twice
+}
 
-/// The same of each open shard, by node.
-async fn open_since(estate: &mut Estate<'_>) -> Result<BTreeMap<(NodeName, i32), Opened>, Failure> {
+/// What a node says of a shard that it has.
+struct Held {
+    /// Whether it hands out ids, and is not behind a fence.
+    is_open: bool,
+    /// The version of the map by which it was opened.
+    version: i64,
+    /// What puts its schema out of the way.
+    hide: Option<String>,
+}
+
+/// The same of each shard that is open or fenced, by node, as it is now.
+async fn held_since(estate: &mut Estate<'_>) -> Result<BTreeMap<(NodeName, i32), Held>, Failure> {
     let mut since = BTreeMap::new();
     for visit in estate.installed() {
-        let rows: Vec<(i32, i64, Option<String>)> =
-            visit.rows(sql!("verify/open_since.sql")).await?;
+        let rows: Vec<(i32, bool, i64, Option<String>)> =
+            visit.rows(sql!("verify/held_since.sql")).await?;
         let node = visit.node.clone();
-        let opened = |(shard, version, hide)| ((node.clone(), shard), (version, hide));
-        since.extend(rows.into_iter().map(opened));
+        since.extend(rows.into_iter().map(|(shard, is_open, version, hide)| {
+            ((node.clone(), shard), Held { is_open, version, hide })
+        }));
     }
     Ok(since)
 }

@@ -96,6 +96,33 @@ fn a_shard_open_on_two_nodes_is_found() {
 }
 
 #[test]
+fn a_shard_behind_a_fence_beside_its_open_home_is_found() {
+    let cluster = photos();
+    // As in a backup of its former home that was taken while a move had fenced it there.
+    cluster.nodes[0].psql(
+        "DELETE FROM shardid.shard WHERE shard = 3; SELECT create_shard(3);
+         UPDATE shardid.shard SET state = 'fenced', map_version = 1 WHERE shard = 3",
+    );
+    cluster.nodes[1].psql("UPDATE shardid.shard SET map_version = 2 WHERE shard = 3");
+    let refused = cluster.run(&["apply", "--yes"]);
+    assert!(refused.stderr.contains("`shardid verify` says what closes it"), "{}", refused.stderr);
+    let found = finding(&cluster, &[]);
+    let says = "shard 3 is open on pg2, and on pg1 behind a fence: the one on pg1 is of an older map \
+                (version 1, and 2 on pg2): close it";
+    assert!(found.starts_with(says), "{found}");
+    // A move that stands knows it.
+    cluster.nodes[0].psql(
+        "INSERT INTO shardid.move (shard, source, target, schema, way_back, planned_by, state)
+             VALUES (3, 'pg1', 'pg2', 'shard_0003', true, 'test', 'fenced')",
+    );
+    finds_nothing(&cluster);
+    cluster.nodes[0].psql("DELETE FROM shardid.move");
+    mend(&found, &cluster.nodes[0]);
+    finds_nothing(&cluster);
+    cluster.run(&["apply", "--yes"]).ok();
+}
+
+#[test]
 fn two_nodes_that_are_one_database_are_found_and_two_of_one_server_are_fine() {
     let cluster = photos();
     cluster.declare(4, |node| match node {
