@@ -9,6 +9,7 @@ mod cut;
 mod following;
 mod guard;
 mod letter;
+mod lost;
 mod matrix;
 mod network;
 mod nodes;

@@ -43,6 +43,7 @@ mod taken_up;
 mod tickets;
 mod transactions;
 mod unique;
+mod updated;
 mod upgrade;
 mod users;
 mod versions;

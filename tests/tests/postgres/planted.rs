@@ -7,11 +7,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
-use std::thread;
-use std::time::Duration;
 
 use shardid_tests::postgres::Client;
-use shardid_tests::{Database, expect_error, wait_until};
+use shardid_tests::{Database, expect_error};
 
 use crate::ask::{one, run};
 
@@ -243,7 +241,7 @@ const DEPENDENT: &str = "
         OR d.refclassid = 'pg_operator'::regclass AND d.refobjid IN (SELECT o.oid FROM pg_operator o JOIN pg_proc p ON p.oid = o.oprcode WHERE p.prosrc LIKE '%planted:%'))";
 
 /// A database of a role that is no superuser, with all planted that this role can plant.
-fn prepared() -> (Database<'static>, String) {
+pub(crate) fn prepared() -> (Database<'static>, String) {
     let database = Database::fresh_plain();
     let owner = database.role("owner");
     database.psql(&format!(
@@ -346,55 +344,6 @@ fn an_owner_runs_nothing_with_the_rights_of_a_superuser_who_updates_it() {
     nothing_planted_runs(&database, &owner);
 }
 
-/// All of the extension goes to a superuser when it is updated: what its owner has added to it
-/// would run with that superuser's rights.
-#[test]
-fn an_update_takes_over_nothing_that_the_extensions_owner_has_added() {
-    let (database, owner) = prepared();
-    let superuser = database.role("superuser");
-    database.psql(&format!("ALTER ROLE {superuser} SUPERUSER"));
-    let mut installer = database.connect_as(&superuser);
-    run(&mut installer, "CREATE EXTENSION shardid SCHEMA evil VERSION '0.1.0'");
-    // As where the extension was installed by the owner, when that was allowed.
-    database.psql(&format!(
-        "UPDATE pg_extension SET extowner = '{owner}'::regrole WHERE extname = 'shardid'; \
-         GRANT CREATE ON SCHEMA shardid TO {owner}"
-    ));
-    let mut client = database.connect_as(&owner);
-    run(
-        &mut client,
-        "CREATE FUNCTION public.evil(command text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN EXECUTE command; END'; \
-         ALTER EXTENSION shardid ADD FUNCTION public.evil(text); \
-         CREATE TABLE shardid.mine (); \
-         CREATE TRIGGER mine BEFORE UPDATE ON shardid.mine FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()",
-    );
-    let update = "ALTER EXTENSION shardid UPDATE";
-    let refusal = expect_error(&mut installer, update, "42501");
-    assert_eq!(refusal.detail, format!("function public.evil(text) of role {owner}."));
-    run(&mut client, "ALTER EXTENSION shardid DROP FUNCTION public.evil(text)");
-    run(&mut installer, update);
-    expect_error(
-        &mut client,
-        &format!("SELECT public.evil('ALTER ROLE {owner} SUPERUSER')"),
-        "42501",
-    );
-    // A function of the server's that is the trigger of another table there stays everybody's.
-    assert!(one::<bool>(
-        &mut client,
-        "SELECT has_function_privilege('suppress_redundant_updates_trigger()', 'EXECUTE')"
-    ));
-    // All of it given to somebody who is no superuser: its functions may be any by now.
-    let database = Database::fresh_plain();
-    let owner = database.role("heir");
-    database.psql(&format!(
-        "CREATE EXTENSION shardid VERSION '0.1.0'; ALTER FUNCTION shardid.shard_changed() OWNER TO {owner}"
-    ));
-    let refusal = expect_error(&mut database.connect(), update, "42501");
-    assert_eq!(refusal.detail, format!("function shardid.shard_changed() of role {owner}."));
-    database.psql("ALTER FUNCTION shardid.shard_changed() OWNER TO CURRENT_USER");
-    database.psql(update);
-}
-
 /// All that the owner of the extension may give away.
 fn grants(role: &str) -> String {
     format!(
@@ -416,113 +365,4 @@ fn the_script_of_0_1_0_is_for_superusers() {
     );
     database.psql("DROP EXTENSION shardid");
     run(&mut client, "CREATE EXTENSION shardid");
-}
-
-/// While the script waited for somebody, the owner of the schema gave it another name, and made one of
-/// his own with the old one: what the script named from then on was his.
-#[test]
-fn nobody_puts_another_schema_in_the_place_of_the_one_that_is_installed_into() {
-    for (prepare, hold, run_it) in [
-        (
-            "CREATE SCHEMA s1",
-            "BEGIN; CREATE FUNCTION s1.id_explain(bigint) RETURNS integer LANGUAGE sql RETURN 1",
-            "CREATE EXTENSION shardid SCHEMA s1",
-        ),
-        (
-            "CREATE SCHEMA s1; CREATE EXTENSION shardid SCHEMA s1 VERSION '0.1.0'",
-            "BEGIN; SELECT FROM shardid.shards",
-            "ALTER EXTENSION shardid UPDATE",
-        ),
-    ] {
-        let database = Database::fresh_plain();
-        database.psql(prepare);
-        let mut holder = database.connect();
-        run(&mut holder, hold);
-        thread::scope(|scope| {
-            let script = scope.spawn(|| database.psql(run_it));
-            wait_until(Duration::from_secs(30), "the script to wait", || {
-                let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%EXTENSION shardid%' AND pid <> pg_backend_pid()";
-                script.is_finished() || database.psql(waits) == "1"
-            });
-            assert!(!script.is_finished(), "{run_it} did not wait");
-            let mut owner = database.connect();
-            run(&mut owner, "SET lock_timeout = '1s'");
-            for schema in ["s1", "shardid"] {
-                if schema == "s1" || run_it.contains("UPDATE") {
-                    let rename = format!("ALTER SCHEMA {schema} RENAME TO before");
-                    expect_error(&mut owner, &rename, "55P03");
-                }
-            }
-            run(&mut holder, "ROLLBACK");
-            script.join().unwrap();
-        });
-        let schema =
-            "SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'shardid'";
-        assert_eq!(database.psql(schema), "s1");
-        database.psql("SELECT s1.create_shard(5), s1.next_id(5)");
-    }
-}
-
-/// What somebody had put on the tables of version 0.1.0 went on running with the rights of others.
-#[test]
-fn an_update_refuses_triggers_and_foreign_keys_of_others_on_its_tables() {
-    let database = Database::fresh_plain();
-    let other = database.role("other");
-    database.psql(&format!(
-        "CREATE EXTENSION shardid VERSION '0.1.0'; GRANT TRIGGER, REFERENCES ON ALL TABLES IN SCHEMA shardid TO {other}; \
-         GRANT CREATE ON DATABASE {} TO {other}; GRANT USAGE ON SCHEMA shardid TO {other}",
-        database.name()
-    ));
-    let mut client = database.connect_as(&other);
-    run(
-        &mut client,
-        "CREATE SCHEMA w; CREATE FUNCTION w.evil() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
-         CREATE TRIGGER evil BEFORE UPDATE ON shardid.ticket FOR EACH ROW EXECUTE FUNCTION w.evil(); \
-         CREATE TABLE w.fk (name text REFERENCES shardid.ticket (name))",
-    );
-    let mut superuser = database.connect();
-    for (named, drop) in [
-        ("trigger evil on table shardid.ticket", "DROP TRIGGER evil ON shardid.ticket"),
-        ("constraint fk_name_fkey on table w.fk", "DROP TABLE w.fk"),
-    ] {
-        let refusal = expect_error(&mut superuser, "ALTER EXTENSION shardid UPDATE", "42501");
-        assert!(refusal.detail.contains(named), "{refusal:?}");
-        run(&mut superuser, drop);
-    }
-    // One that is not committed yet is waited for, and a view that the program would read is as bad.
-    run(
-        &mut client,
-        "BEGIN; CREATE TRIGGER late BEFORE UPDATE ON shardid.ticket FOR EACH ROW EXECUTE FUNCTION w.evil()",
-    );
-    thread::scope(|scope| {
-        let update = scope.spawn(|| {
-            expect_error(&mut database.connect(), "ALTER EXTENSION shardid UPDATE", "42501")
-        });
-        thread::sleep(Duration::from_millis(500));
-        run(&mut client, "COMMIT");
-        let refusal = update.join().unwrap();
-        assert!(refusal.detail.contains("trigger late"), "{refusal:?}");
-    });
-    run(&mut superuser, "DROP TRIGGER late ON shardid.ticket");
-    run(
-        &mut superuser,
-        &format!(
-            "CREATE VIEW shardid.move AS SELECT 1 AS move; ALTER VIEW shardid.move OWNER TO {other}"
-        ),
-    );
-    let refusal = expect_error(&mut superuser, "ALTER EXTENSION shardid UPDATE", "42501");
-    assert!(refusal.detail.contains("view shardid.move"), "{refusal:?}");
-    run(&mut superuser, "DROP VIEW shardid.move");
-    run(
-        &mut superuser,
-        &format!(
-            "GRANT REFERENCES (name) ON shardid.ticket TO {other} WITH GRANT OPTION; GRANT REFERENCES (name) ON shardid.layout TO PUBLIC"
-        ),
-    );
-    run(&mut superuser, "ALTER EXTENSION shardid UPDATE");
-    let columns = "SELECT count(*) FROM pg_attribute a, aclexplode(a.attacl) x WHERE x.privilege_type = 'REFERENCES' AND a.attrelid IN ('shardid.ticket'::regclass, 'shardid.layout'::regclass)";
-    assert_eq!(one::<i64>(&mut superuser, columns), 0);
-    let left = "SELECT count(*) FROM pg_class c, aclexplode(c.relacl) x WHERE c.relnamespace = 'shardid'::regnamespace \
-                AND x.privilege_type IN ('TRIGGER', 'REFERENCES') AND x.grantee <> c.relowner";
-    assert_eq!(one::<i64>(&mut superuser, left), 0);
 }
