@@ -91,7 +91,7 @@ fn default_privileges_of_the_target_are_not_those_of_the_shard() {
                  FROM pg_class WHERE relnamespace = '{schema}'::regnamespace AND relkind IN ('r', 'S') \
              UNION ALL SELECT proname, coalesce(proacl, acldefault('f', proowner)) FROM pg_proc WHERE pronamespace = '{schema}'::regnamespace \
              UNION ALL SELECT typname, coalesce(typacl, acldefault('T', typowner)) FROM pg_type WHERE typnamespace = '{schema}'::regnamespace AND typcategory <> 'A' \
-             UNION ALL SELECT nspname, coalesce(nspacl, acldefault('n', nspowner)) FROM pg_namespace WHERE nspname = '{schema}') AS all_acls ORDER BY 1"
+             UNION ALL SELECT nspname, coalesce(nspacl, acldefault('n', nspowner)) FROM pg_namespace WHERE nspname = '{schema}') AS all_acls ORDER BY 1, 2"
     );
     let rights = estate.psql("pg1", &acls);
     let usual = "SELECT defaclobjtype, array(SELECT x::text FROM unnest(defaclacl) x ORDER BY 1) FROM pg_default_acl ORDER BY 1";
