@@ -4,7 +4,7 @@
 //! and not written down: each of them may be run again. Whoever calls
 //! [`schema`] or [`catalog`] holds the server's lock.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use refinery_core::{Migration, Runner};
 use shardid_cluster::NodeName;
@@ -41,16 +41,17 @@ pub(crate) fn latest(migrations: &[Migration]) -> i32 {
     migrations.last().map_or(0, Migration::version)
 }
 
-/// The routines and triggers that the schema has, by kind and name, such as `function next_id`.
+/// The routines, triggers and views that the schema has, by kind and name, such as `function next_id`.
 fn routines() -> BTreeSet<String> {
     let mut made = BTreeSet::new();
     for line in SCHEMA.iter().flat_map(|(_, sql)| sql.lines()) {
         let Some((verb, rest)) = line.split_once(' ') else { continue };
         let Some((kind, name)) = rest.split_once(" shardid.") else { continue };
-        let kind = kind.trim_end_matches(" IF EXISTS").to_lowercase();
+        let kind = kind.trim_end_matches(" IF EXISTS");
+        let kind = kind.trim_start_matches("OR REPLACE SQL SECURITY DEFINER ").to_lowercase();
         let name = name.split(['(', ';', ' ']).next().unwrap_or_default();
         match verb {
-            "CREATE" if matches!(&*kind, "function" | "procedure" | "trigger") => {
+            "CREATE" if matches!(&*kind, "function" | "procedure" | "trigger" | "view") => {
                 made.insert(format!("{kind} {name}"));
             }
             "DROP" => _ = made.remove(&format!("{kind} {name}")),
@@ -60,8 +61,9 @@ fn routines() -> BTreeSet<String> {
     made
 }
 
-/// Routines and triggers that are not there, though the history says that they were made: a dump
-/// leaves them out, unless it is made with `--routines --triggers`.
+/// Routines, triggers and views that are not there, though the history says that they were made: a
+/// dump leaves routines and triggers out, unless it is made with `--routines --triggers`, and one that was cut
+/// leaves views that show nothing.
 pub(crate) async fn missing_routines(
     connection: &mut MySqlConnection,
     node: &NodeName,
@@ -73,19 +75,54 @@ pub(crate) async fn missing_routines(
     Ok(routines().into_iter().filter(|routine| !there.contains(routine)).collect())
 }
 
-/// The tables that the migrations up to one make and leave.
-fn tables(done: i32) -> BTreeSet<String> {
-    let mut made = BTreeSet::new();
+/// The tables that the migrations up to one make and leave, and whether each counts by itself.
+fn tables(done: i32) -> BTreeMap<String, bool> {
+    let mut made = BTreeMap::new();
     for migration in of_schema().iter().filter(|migration| migration.version() <= done) {
+        let mut last = None;
         for line in migration.sql().unwrap_or_default().lines() {
             if let Some(rest) = line.strip_prefix("CREATE TABLE IF NOT EXISTS shardid.") {
-                made.extend(rest.split([' ', '(']).next().map(str::to_owned));
+                last = rest.split([' ', '(']).next().map(str::to_owned);
+                made.extend(last.clone().map(|name| (name, false)));
             } else if let Some(name) = line.strip_prefix("DROP TABLE IF EXISTS shardid.") {
                 made.remove(name.trim_end_matches(';'));
+            }
+            if line.contains(" BIGINT UNSIGNED NOT NULL AUTO_INCREMENT")
+                || line.contains(" INT UNSIGNED NOT NULL AUTO_INCREMENT")
+                || line.contains(" BIGINT UNSIGNED AUTO_INCREMENT")
+            {
+                made.extend(last.clone().map(|name| (name, true)));
             }
         }
     }
     made
+}
+
+/// Tables that count no more: a dump leaves that out where it is made with `--skip-opt` or
+/// `--skip-create-options` on MariaDB. Nobody gets an id then.
+pub(crate) async fn tables_that_lost_their_count(
+    connection: &mut MySqlConnection,
+    node: &NodeName,
+    done: i32,
+) -> Result<Vec<Failure>, Failure> {
+    let columns: Vec<(String, String, String)> = sqlx::query_as(sql!("look/no_count.sql"))
+        .fetch_all(connection)
+        .await
+        .map_err(|error| failure(node, &error))?;
+    let counting = tables(done);
+    let counts = |table: &str| {
+        counting.iter().any(|(name, counts)| *counts && name.eq_ignore_ascii_case(table))
+    };
+    let lost = columns.into_iter().filter(|(table, ..)| counts(table));
+    Ok(lost
+        .map(|(table, column, kind)| {
+            Failure::new(format!("table shardid.{table} has lost its AUTO_INCREMENT, in a dump perhaps"))
+                .at(format!("node {node}"))
+                .hint(format!(
+                    "ALTER TABLE shardid.{table} MODIFY {column} {kind} NOT NULL AUTO_INCREMENT, then `shardid apply --restored {node}`"
+                ))
+        })
+        .collect())
 }
 
 /// Tables that are not there, though the history says that they were made. Made again, they
@@ -101,7 +138,7 @@ pub(crate) async fn no_missing_tables(
         .map_err(|error| failure(node, &error))?;
     // A server may have all names in lower case.
     let is_there = |table: &String| there.iter().any(|other| other.eq_ignore_ascii_case(table));
-    let missing: Vec<String> = tables(done).into_iter().filter(|table| !is_there(table)).collect();
+    let missing: Vec<String> = tables(done).into_keys().filter(|table| !is_there(table)).collect();
     let what = match missing.as_slice() {
         [] => return Ok(()),
         [one] => format!("table {one} of schema shardid is missing"),
@@ -175,13 +212,19 @@ mod tests {
     #[test]
     fn the_tables_of_the_schema_are_known_for_each_migration() {
         assert!(tables(0).is_empty());
-        let first: Vec<String> = tables(1).into_iter().collect();
+        let first: Vec<String> = tables(1).into_keys().collect();
         assert_eq!(first, ["server"]);
         let all = tables(latest(&of_schema()));
         for table in ["ticket", "Tickets64", "counter_128", "ticket_block", "position"] {
-            assert!(all.contains(table), "{table}");
+            assert!(all.contains_key(table), "{table}");
         }
-        assert!(tables(13).contains("block") && !all.contains("block"), "it was dropped later");
+        assert!(
+            tables(13).contains_key("block") && !all.contains_key("block"),
+            "it was dropped later"
+        );
+        let counting: Vec<&str> =
+            all.iter().filter_map(|(name, counts)| counts.then_some(name.as_str())).collect();
+        assert_eq!(counting, ["Tickets32", "Tickets64", "counter", "counter_128", "position"]);
     }
 
     #[test]
@@ -192,6 +235,7 @@ mod tests {
             "function next_id",
             "function next_tickets",
             "procedure next_tickets",
+            "view tickets",
         ] {
             assert!(all.contains(one), "{one} is not in {all:?}");
         }

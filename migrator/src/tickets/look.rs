@@ -188,6 +188,9 @@ async fn ask(
         answer.latest = migrate::latest(&migrate::of_schema());
         let mut done = installed(connection, node, &mut answer.refusals).await?;
         migrate::no_missing_tables(connection, node, done).await?;
+        answer
+            .refusals
+            .append(&mut migrate::tables_that_lost_their_count(connection, node, done).await?);
         if done == answer.latest {
             answer.missing = migrate::missing_routines(connection, node).await?;
             if !answer.missing.is_empty() {

@@ -20,7 +20,54 @@ on_both_engines!(
     a_copy_of_the_files_hands_out_nothing_where_it_is_known_by_another_number,
     a_restored_dump_hands_out_nothing_where_the_server_has_another_number,
     rows_that_are_sent_by_a_replica_with_triggers_stay_those_of_their_server,
+    a_read_only_server_hands_out_and_takes_over_nothing,
 );
+
+/// What triggers call, which a replica may run for rows that it is sent; parts of procedures; and what runs as
+/// whoever calls it.
+const INTERNAL: [&str; 7] = [
+    "before_flickr",
+    "after_flickr",
+    "raise_table",
+    "set_counters",
+    "hold_ticket",
+    "leave_block",
+    "create_flickr_view",
+];
+
+/// Procedures run with the rights of their definer, who may write on a read-only server: numbers that were
+/// drawn on one that was being switched over came again on its successor.
+fn a_read_only_server_hands_out_and_takes_over_nothing(engine: Engine) {
+    let server = source_with_everything(engine);
+    server
+        .query("CREATE USER web IDENTIFIED BY 'secret of web'; GRANT EXECUTE ON shardid.* TO web");
+    let web = &mut server.try_connect_as("web", "secret of web").expect("it may connect");
+    let taken: u64 = query::<(u64, u64, u64)>(web, "CALL shardid.next_tickets('orders', 5)")[0].0;
+    let calls: Vec<String> = query(
+        web,
+        "SELECT concat('CALL shardid.', r.routine_name, '(', coalesce((
+                    SELECT group_concat(CASE WHEN p.data_type LIKE '%char%' THEN '''orders''' ELSE '1' END
+                                        ORDER BY p.ordinal_position SEPARATOR ', ')
+                    FROM information_schema.parameters p
+                    WHERE p.specific_schema = 'shardid' AND p.specific_name = r.specific_name
+                      AND p.routine_type = r.routine_type AND p.ordinal_position > 0), ''), ')')
+         FROM information_schema.routines r
+         WHERE r.routine_schema = 'shardid' AND r.routine_type = 'PROCEDURE' AND r.sql_data_access = 'MODIFIES SQL DATA'
+         UNION ALL SELECT concat('SELECT shardid.', f.f) FROM (SELECT 'next_ticket(''orders'')' AS f UNION ALL SELECT 'next_id(5)') AS f",
+    );
+    assert!(calls.len() > 15, "{calls:?}");
+    server.query("SET GLOBAL read_only = 1");
+    for call in &calls {
+        if INTERNAL.iter().any(|one| call.contains(&format!("shardid.{one}("))) {
+            continue;
+        }
+        let words = try_query::<Row>(web, call).expect_err(call);
+        assert!(words.message.contains("read-only"), "{call}: {words:?}");
+    }
+    server.query("SET GLOBAL read_only = 0");
+    let next: u64 = query::<(u64, u64, u64)>(web, "CALL shardid.next_tickets('orders', 5)")[0].0;
+    assert_eq!(next, taken + 5 * 3, "nothing was taken meanwhile");
+}
 
 /// Where MySQL finds the plugins it came with; MariaDB needs none here.
 fn plugins(engine: Engine) -> String {

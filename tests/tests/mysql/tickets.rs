@@ -2,6 +2,7 @@
 
 use shardid_tests::my::{Engine, Server, expect_refused, query, shared, try_query};
 use shardid_tests::{assert_unique, on_both_engines, wait_until};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
 use std::time::Duration;
@@ -17,7 +18,37 @@ on_both_engines!(
     two_servers_of_which_one_is_killed_never_share_a_number,
     a_rollback_gives_the_number_again,
     every_row_of_a_statement_has_its_own_number,
+    a_ticket_that_is_made_again_hands_out_nothing_of_the_blocks_of_before,
 );
+
+fn a_ticket_that_is_made_again_hands_out_nothing_of_the_blocks_of_before(engine: Engine) {
+    let client = &mut shared(engine).connect();
+    let other = &mut shared(engine).connect();
+    let take = |client: &mut _| query::<u64>(client, "SELECT shardid.next_ticket('again')")[0];
+    query::<u64>(client, "CALL shardid.create_ticket('again', 1, 2)");
+    for _ in 0..20 {
+        take(client);
+        take(other);
+    }
+    query::<u64>(client, "CALL shardid.drop_ticket('again'); ");
+    query::<u64>(client, "CALL shardid.create_ticket('again', 2, 2)");
+    let mut given = Vec::new();
+    for _ in 0..30 {
+        given.extend([take(client), take(other)]);
+    }
+    assert!(given.iter().all(|number| number % 2 == 0), "{given:?} are of the even server");
+    let all: HashSet<u64> = given.iter().copied().collect();
+    assert_eq!(all.len(), given.len(), "{given:?}");
+    // One that is in a transaction is waited for.
+    query::<u64>(other, "BEGIN");
+    take(other);
+    let waiting = &mut shared(engine).connect();
+    query::<u64>(waiting, "SET innodb_lock_wait_timeout = 1");
+    expect_refused(waiting, "CALL shardid.drop_ticket('again')", "HY000");
+    query::<u64>(other, "COMMIT");
+    query::<u64>(waiting, "CALL shardid.drop_ticket('again')");
+    expect_refused(client, "SELECT shardid.next_ticket('again')", "42704");
+}
 
 fn numbers_stay_in_their_class(engine: Engine) {
     let client = &mut shared(engine).connect();

@@ -17,6 +17,8 @@ on_both_engines! {
     a_server_that_is_down_keeps_nobody_from_noticing_a_restore_of_another,
     a_schema_restored_without_its_routines_is_found_and_mended,
     a_table_that_is_missing_is_named_and_not_made_anew,
+    a_view_that_is_missing_or_shows_nothing_is_found_and_made_again,
+    a_table_that_counts_no_more_is_named_with_what_mends_it,
     a_server_that_took_over_is_found_and_goes_on_above_what_was_seen,
     a_catalogue_that_has_forgotten_a_server_lets_nobody_repeat_its_numbers,
     a_server_that_was_removed_and_comes_back_from_a_backup_ends_again,
@@ -163,6 +165,57 @@ fn a_schema_restored_without_its_routines_is_found_and_mended(engine: Engine) {
     servers.sql("my2", "CALL shardid.create_shard(5, 'instagram'); SELECT shardid.next_id(5)");
     let plan = servers.run(&["plan"]).ok();
     assert!(plan.contains("nothing to do"), "{plan}");
+}
+
+/// A dump makes views of nothing first, and the right ones at its end.
+fn a_view_that_is_missing_or_shows_nothing_is_found_and_made_again(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    let last = take(&servers, "my2", 10) + 2 * 9;
+    servers.is_clean();
+    for broken in [
+        "DROP VIEW shardid.tickets, shardid.layouts",
+        "CREATE OR REPLACE VIEW shardid.tickets AS SELECT 1 AS name, 1 AS last_ticket; DROP VIEW shardid.shards",
+    ] {
+        servers.sql("my2", broken);
+        let run = servers.run(&["tickets", "verify"]);
+        assert_eq!(run.code, 1);
+        let said = "and 1 more of schema shardid are missing";
+        assert!(run.stdout.contains("view ") && run.stdout.contains(said), "{}", run.stdout);
+        assert!(!run.stdout.contains("another server"), "{}", run.stdout);
+        servers.run(&["apply", "--yes"]).ok();
+        let shown =
+            servers.sql("my2", "SELECT last_ticket FROM shardid.tickets WHERE name = 'orders'");
+        assert_eq!(shown, last.to_string());
+        servers.sql("my2", "SELECT * FROM shardid.layouts; SELECT * FROM shardid.shards");
+        servers.is_clean();
+    }
+    assert!(take(&servers, "my2", 1) > last);
+}
+
+/// A dump by `--skip-opt` leaves it out on MariaDB.
+fn a_table_that_counts_no_more_is_named_with_what_mends_it(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    servers.sql("my2", "CALL shardid.create_shard(5, 'instagram'); SELECT shardid.next_id(5)");
+    let last = take(&servers, "my2", 10) + 2 * 9;
+    servers.is_clean();
+    servers.sql("my2", "ALTER TABLE shardid.counter MODIFY id BIGINT UNSIGNED NOT NULL; ALTER TABLE shardid.Tickets32 MODIFY id INT UNSIGNED NOT NULL");
+    for arguments in [&["tickets", "verify"][..], &["apply", "--yes"]] {
+        let run = servers.run(arguments);
+        let text = format!("{}{}", run.stdout, run.stderr);
+        assert_eq!(run.code, 1, "{text}");
+        for table in ["counter", "Tickets32"] {
+            let says = format!("table shardid.{table} has lost its AUTO_INCREMENT");
+            assert!(text.contains(&says), "{text}");
+        }
+    }
+    let said = servers.run(&["tickets", "verify"]).stdout;
+    for (_, hint) in said.match_indices("ALTER TABLE").map(|(i, _)| said[i..].split_at(0)) {
+        servers.sql("my2", hint.split(", then").next().unwrap());
+    }
+    servers.run(&["apply", "--yes", "--restored", "my2"]).ok();
+    servers.sql("my2", "SELECT shardid.next_id(5)");
+    assert!(take(&servers, "my2", 1) > last);
+    servers.is_clean();
 }
 
 fn a_table_that_is_missing_is_named_and_not_made_anew(engine: Engine) {
