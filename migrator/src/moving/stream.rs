@@ -27,14 +27,33 @@ async fn publish_on(server: &mut Server, name: &str, schema: &str) -> Result<(),
 pub(super) async fn subscribe(road: &mut Road<'_>) -> Result<(), Failure> {
     let name = road.record.stream();
     road.leave_on_source(LeftoverKind::Slot, &name).await?;
-    make_slot(&mut road.source, &name).await?;
+    let most = road.options.stall_max;
+    make_slot(&mut road.source, &name, most).await?;
     road.leave_on_target(LeftoverKind::Subscription, &name).await?;
     let stream = NewStream { name: &name, schema: &road.record.schema, copy: true };
     login::subscribe(&mut road.target, &mut road.source, &stream).await
 }
 
-async fn make_slot(server: &mut Server, name: &str) -> Result<(), Failure> {
-    server.change(sqlx::query(sql!("move/stream/slot.sql")).bind(name)).await
+/// Makes a slot, for which every transaction that has written anywhere on the server has to end.
+async fn make_slot(server: &mut Server, name: &str, most: Duration) -> Result<(), Failure> {
+    let began = Instant::now();
+    server.bound(most).await?;
+    let made = server.change(sqlx::query(sql!("move/stream/slot.sql")).bind(name)).await;
+    let Err(failure) = made else { return server.bound(Duration::ZERO).await };
+    if began.elapsed() < most {
+        return Err(failure);
+    }
+    server.bound(Duration::ZERO).await?;
+    let holders: Vec<(String, String)> =
+        server.rows(sqlx::query_as(sql!("move/check/writing.sql"))).await?;
+    match holders.into_iter().next() {
+        Some((who, how)) => Err(Failure::new(format!(
+            "nothing can follow node {} before transactions end that write there: {who}",
+            server.node
+        ))
+        .hint(format!("wait for it, or end it: {how}"))),
+        None => Err(failure),
+    }
 }
 
 /// Makes publication and slot for the way back; nothing reads them yet.
@@ -52,7 +71,8 @@ pub(super) async fn prepare_way_back(road: &mut Road<'_>) -> Result<(), Failure>
             road.target.node
         ));
     }
-    make_slot(&mut road.target, &name).await
+    let most = road.options.stall_max;
+    make_slot(&mut road.target, &name, most).await
 }
 
 /// Lets the way back begin here: everything so far came from the source.

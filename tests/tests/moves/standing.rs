@@ -294,3 +294,35 @@ fn whoever_has_a_shard_in_hand_is_named() {
     assert!(run.stderr.contains("pg_terminate_backend"), "{}", run.stderr);
     held.let_go();
 }
+
+/// A slot waits for all that have written anywhere on the server, also where nobody is connected.
+#[test]
+fn a_prepared_transaction_that_the_copy_waits_for_is_named() {
+    let estate =
+        Estate::start_with(2, 4, |_, builder| builder.conf("max_prepared_transactions = 2"));
+    let (shard, _) = crate::catalog::shard_on_pg1(&estate);
+    estate.psql(
+        "pg1",
+        "CREATE TABLE elsewhere (); BEGIN; INSERT INTO elsewhere DEFAULT VALUES; PREPARE TRANSACTION 'it''s held'",
+    );
+    let name = shard.to_string();
+    let run = estate.run(&["move", &name, "--to", "pg2", "--yes", "--stall-seconds-max", "2"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    for says in [
+        "nothing can follow node pg1 before transactions end that write there: prepared transaction 'it''s held' (postgres, app), open for",
+        "wait for it, or end it: COMMIT PREPARED 'it''s held' or ROLLBACK PREPARED 'it''s held' in database app",
+    ] {
+        assert!(run.stderr.contains(says), "{}", run.stderr);
+    }
+    estate.psql("pg1", "COMMIT PREPARED 'it''s held'");
+    let id = estate.last_move(shard);
+    // One of a session that is connected is named by its process.
+    let mut writer = estate.node("pg1").connect("app");
+    writer.batch_execute("BEGIN; INSERT INTO elsewhere DEFAULT VALUES").unwrap();
+    let run = estate.run(&["resume", &id, "--stall-seconds-max", "2"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("SELECT pg_terminate_backend("), "{}", run.stderr);
+    writer.batch_execute("COMMIT").unwrap();
+    estate.run(&["resume", &id]).ok();
+    assert_eq!(estate.home(shard), "pg2");
+}
