@@ -18,7 +18,7 @@ pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
             > Some(catalog.map.version);
         let mend = match newer {
             true => format!(
-                "{} seems to be restored from an older backup: restore a newer one",
+                "{} seems to be restored from an older backup: restore a newer one, or `shardid catalog rebuild`",
                 estate.file.declared.catalog
             ),
             false => "`shardid apply`".to_owned(),

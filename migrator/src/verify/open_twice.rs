@@ -62,11 +62,13 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     Ok(findings)
 }
 
-/// The shards that are open on two nodes, or on one of them behind a fence that no move takes
-/// down, when the nodes were looked at.
+/// The shards that are open on two nodes, or on one of them behind a fence that no move
+/// turns into a guard, when the nodes were looked at.
+///
+/// A move that stands does so once the map names its target. By a map that names the other one,
+/// it has closed that before it opens the target: so that map is of an older time.
 fn candidates(estate: &Estate<'_>) -> Vec<(Shard, NodeName, NodeName)> {
     let mut twice = Vec::new();
-    let moving = estate.catalog().map(|catalog| &catalog.moving);
     for (i, first) in estate.visits.iter().enumerate() {
         for second in &estate.visits[i + 1..] {
             let (one, other) = (&first.seen.truth, &second.seen.truth);
@@ -76,9 +78,11 @@ fn candidates(estate: &Estate<'_>) -> Vec<(Shard, NodeName, NodeName)> {
             }
             let mut both = one.open.and(&other.open);
             // Without a catalogue nobody can say that no move stands.
-            if let Some(moving) = moving {
-                let fenced = one.open.and(&other.fenced).or(&one.fenced.and(&other.open));
-                both = both.or(&fenced.without(moving));
+            if let Some(catalog) = estate.catalog() {
+                let under_way = |open: &NodeName| catalog.moving.and(&catalog.map.on(open));
+                let open_first = one.open.and(&other.fenced).without(&under_way(&first.node));
+                let open_second = one.fenced.and(&other.open).without(&under_way(&second.node));
+                both = both.or(&open_first).or(&open_second);
             }
             twice.extend(both.iter().map(|shard| (shard, first.node.clone(), second.node.clone())));
         }

@@ -110,13 +110,18 @@ fn a_shard_behind_a_fence_beside_its_open_home_is_found() {
     let says = "shard 3 is open on pg2, and on pg1 behind a fence: the one on pg1 is of an older map \
                 (version 1, and 2 on pg2): close it";
     assert!(found.starts_with(says), "{found}");
-    // A move that stands knows it.
+    // A move that stands turns it into a guard.
     cluster.nodes[0].psql(
         "INSERT INTO shardid.move (shard, source, target, schema, way_back, planned_by, state)
              VALUES (3, 'pg1', 'pg2', 'shard_0003', true, 'test', 'fenced')",
     );
     finds_nothing(&cluster);
-    cluster.nodes[0].psql("DELETE FROM shardid.move");
+    // Not by a map of an older time, which names the other one still.
+    cluster.nodes[0].psql("UPDATE shardid.map SET node = 'pg1' WHERE shard = 3");
+    let older = finding(&cluster, &[]);
+    assert!(older.starts_with(says), "{older}");
+    cluster.nodes[0]
+        .psql("UPDATE shardid.map SET node = 'pg2' WHERE shard = 3; DELETE FROM shardid.move");
     mend(&found, &cluster.nodes[0]);
     finds_nothing(&cluster);
     cluster.run(&["apply", "--yes"]).ok();

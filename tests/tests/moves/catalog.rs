@@ -502,4 +502,23 @@ fn a_fence_stays_where_the_target_knows_a_newer_map() {
         assert_eq!(estate.psql("pg1", &state), "fenced", "{word:?}: {}", refused.stderr);
     }
     estate.psql("pg2", &write);
+    // The way out is in what verify says.
+    let found = estate.run(&["verify"]).stdout;
+    let says = format!(
+        "shard {shard} is open on pg2, and on pg1 behind a fence: the one on pg1 is of an older map"
+    );
+    let line =
+        found.lines().find(|line| line.starts_with(&says)).unwrap_or_else(|| panic!("{found}"));
+    let refused = estate.run(&["catalog", "rebuild", "--yes"]);
+    assert!(refused.stderr.contains("shardid verify"), "{}", refused.stderr);
+    let close = line.split('`').nth(1).expect("it says what closes it");
+    estate.psql("pg1", close);
+    estate.run(&["catalog", "rebuild", "--yes"]).ok();
+    estate.run(&["apply", "--yes"]).ok();
+    is_as_the_file_says(&estate);
+    assert_eq!(estate.home(shard), "pg2");
+    estate.psql("pg2", &write);
+    // What is left of the old copy is named by its leftovers alone.
+    let found = estate.run(&["verify"]).stdout;
+    assert!(!found.contains("is open on"), "{found}");
 }
