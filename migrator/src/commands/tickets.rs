@@ -318,10 +318,18 @@ async fn verify(file: &ClusterFile, args: &TicketsVerify) -> Result<ExitCode, Fa
         if let Ok(answer) = answer
             && let Some(first) = answer.missing.first()
         {
-            let more = answer.missing.len() - 1;
-            said.push(format!(
-                "node {node}: {first} and {more} more of schema shardid are missing, as after a dump without --routines --triggers: shardid apply --restored {node}"
-            ));
+            let what = match answer.missing.len() - 1 {
+                0 => format!("{first} of schema shardid is missing"),
+                more => format!("{first} and {more} more of schema shardid are missing"),
+            };
+            // A view that is dropped by hand tells of no restore.
+            let mend = match answer.missing.iter().all(|one| one.starts_with("view ")) {
+                true => format!("shardid apply; after a restore shardid apply --restored {node}"),
+                false => format!(
+                    "as after a dump without --routines --triggers: shardid apply --restored {node}"
+                ),
+            };
+            said.push(format!("node {node}: {what}: {mend}"));
         }
     }
     let changing =

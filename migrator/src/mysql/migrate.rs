@@ -11,6 +11,7 @@ use shardid_cluster::NodeName;
 use sqlx::Executor;
 use sqlx::mysql::MySqlConnection;
 
+use crate::cuts;
 use crate::failure::Failure;
 use crate::mysql::{failure, sql};
 use crate::refinery::refinery_session;
@@ -151,11 +152,68 @@ pub(crate) async fn no_missing_tables(
     )))
 }
 
-/// Makes the schema or brings it up to date, and makes routines again that are missing.
+/// Makes the schema or brings it up to date, and makes routines again that are missing. Whoever was granted
+/// a routine before has it afterwards.
 pub(crate) async fn schema(
     connection: &mut MySqlConnection,
     node: &NodeName,
 ) -> Result<(), Failure> {
+    let said = |error: sqlx::Error| failure(node, &error);
+    connection.execute(sql!("session/create_schema.sql")).await.map_err(said)?;
+    connection.execute(sql!("session/keep_grants.sql")).await.map_err(said)?;
+    // Nothing is dropped by who could not give it again: what is there is given once more, which changes nothing.
+    let may_not = |error: sqlx::Error| {
+        let why = error
+            .as_database_error()
+            .map_or_else(|| error.to_string(), |it| it.message().to_owned());
+        Failure::new(format!(
+            "the grants on its routines could not be given again when they are made anew: {why}"
+        ))
+        .at(format!("node {node}"))
+        .hint("use a user who may read mysql.procs_priv, and has what is granted WITH GRANT OPTION")
+    };
+    note_grants(connection).await.map_err(may_not)?;
+    give_again(connection).await.map_err(may_not)?;
+    make(connection, node).await?;
+    cuts::at(format_args!("schema/before-grants"));
+    give_again(connection).await.map_err(said)?;
+    connection.execute(sql!("session/forget_grants.sql")).await.map_err(said)?;
+    Ok(())
+}
+
+/// Writes down what is granted on our routines, if there are any.
+async fn note_grants(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+    let there: Vec<String> =
+        sqlx::query_scalar(sql!("look/routines.sql")).fetch_all(&mut *connection).await?;
+    if !there.is_empty() {
+        connection.execute(sql!("session/note_grants.sql")).await?;
+    }
+    Ok(())
+}
+
+/// Whether a program was cut before it had given again what was granted.
+pub(crate) async fn grants_are_kept(
+    connection: &mut MySqlConnection,
+    node: &NodeName,
+) -> Result<bool, Failure> {
+    sqlx::query_scalar(sql!("look/grants_are_kept.sql"))
+        .fetch_one(connection)
+        .await
+        .map_err(|error| failure(node, &error))
+}
+
+/// Gives again what is written down.
+async fn give_again(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+    let statements: Vec<String> =
+        sqlx::query_scalar(sql!("session/kept_grants.sql")).fetch_all(&mut *connection).await?;
+    for statement in statements {
+        sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Runs what there is to run.
+async fn make(connection: &mut MySqlConnection, node: &NodeName) -> Result<(), Failure> {
     run(connection, &of_schema(), "shardid.schema_history", node).await?;
     if missing_routines(connection, node).await?.is_empty() {
         return Ok(());

@@ -193,7 +193,7 @@ async fn ask(
             .append(&mut migrate::tables_that_lost_their_count(connection, node, done).await?);
         if done == answer.latest {
             answer.missing = migrate::missing_routines(connection, node).await?;
-            if !answer.missing.is_empty() {
+            if !answer.missing.is_empty() || migrate::grants_are_kept(connection, node).await? {
                 // The last is made again, and whatever else there is not.
                 done -= 1;
             } else {

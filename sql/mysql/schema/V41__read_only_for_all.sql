@@ -1,13 +1,26 @@
 -- As before, but nothing is handed out, made or taken over on a server that is read-only, whoever asks: procedures
 -- run with the rights of their definer, who may write there. So clients of a server that was being switched
 -- over were given numbers that its successor gave as well, and a hook could adopt what a
--- replica still follows another one for.
+-- replica still follows another one for. Functions look, too: a procedure of somebody's own has its definer's rights.
 --
 -- drop_ticket takes away what is left of all blocks of its ticket: one that was made again within a tenth of
 -- a second handed the rest of them out, twice or of another server's class. It ends its caller's transaction for that,
 -- as the other procedures for tickets do.
 --
 -- adopt and lower_counters say what to do where sql_safe_updates is set.
+--
+-- Whatever completion_type a session has: with CHAIN, raise_ticket failed (1568), and with RELEASE it lost its connection.
+
+-- The program makes it before it runs any of these files (session/keep_grants.sql).
+CREATE TABLE IF NOT EXISTS shardid.kept_grant (
+    user         VARCHAR(128) NOT NULL,
+    host         VARCHAR(255) NOT NULL,
+    routine_type VARCHAR(9)   NOT NULL,
+    routine      VARCHAR(64)  NOT NULL,
+    privileges   VARCHAR(64)  NOT NULL,
+    PRIMARY KEY (user, host, routine_type, routine)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+  COMMENT 'shardid: grants on routines that are being made anew';
 
 DROP PROCEDURE IF EXISTS shardid.refuse_read_only;
 CREATE PROCEDURE shardid.refuse_read_only()
@@ -30,7 +43,7 @@ hold_ticket: LOOP
         DECLARE its_place, free_place, wait_for INT;
         DECLARE done BOOL DEFAULT FALSE;
         DECLARE blocks CURSOR FOR SELECT b.place FROM shardid.ticket_block b WHERE b.ticket = ticket AND b.numbers > 0;
-        COMMIT;
+        COMMIT AND NO CHAIN NO RELEASE;
         SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
         START TRANSACTION;
         SET last = NULL, largest = NULL;
@@ -58,10 +71,10 @@ hold_ticket: LOOP
             LEAVE hold_ticket;
         END IF;
         -- Its session may want the ticket next: it is waited for without holding that.
-        ROLLBACK;
+        ROLLBACK AND NO CHAIN NO RELEASE;
         START TRANSACTION;
         UPDATE shardid.ticket_block b SET b.numbers = 0 WHERE b.place = wait_for AND b.ticket = ticket;
-        COMMIT;
+        COMMIT AND NO CHAIN NO RELEASE;
     END;
 END LOOP;
 
@@ -73,7 +86,7 @@ CREATE PROCEDURE shardid.raise_ticket(
 BEGIN
     DECLARE words TEXT;
     DECLARE last, largest BIGINT UNSIGNED;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; RESIGNAL; END;
     CALL shardid.refuse_read_only();
     CALL shardid.hold_ticket(ticket, last, largest);
     IF last IS NULL THEN
@@ -85,7 +98,7 @@ BEGIN
     END IF;
     UPDATE shardid.ticket t SET t.last_ticket = greatest(t.last_ticket, above), t.home = shardid.here() WHERE t.name = ticket;
     CALL shardid.raise_table(ticket, greatest(last, above));
-    COMMIT;
+    COMMIT AND NO CHAIN NO RELEASE;
 END;
 
 DROP PROCEDURE IF EXISTS shardid.drop_ticket;
@@ -95,7 +108,7 @@ CREATE PROCEDURE shardid.drop_ticket(ticket VARCHAR(64) CHARACTER SET utf8mb4 CO
 BEGIN
     DECLARE words TEXT;
     DECLARE last, largest BIGINT UNSIGNED;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; RESIGNAL; END;
     CALL shardid.refuse_read_only();
     CALL shardid.hold_ticket(ticket, last, largest);
     IF last IS NULL THEN
@@ -103,7 +116,7 @@ BEGIN
         SIGNAL SQLSTATE '42704' SET MESSAGE_TEXT = words;
     END IF;
     DELETE FROM t USING shardid.ticket t WHERE t.name = ticket;
-    COMMIT;
+    COMMIT AND NO CHAIN NO RELEASE;
 END;
 
 DROP PROCEDURE IF EXISTS shardid.make_ticket;
@@ -116,7 +129,7 @@ BEGIN
     DECLARE words TEXT;
     DECLARE largest BIGINT UNSIGNED DEFAULT if(ticket = 'Tickets32', 4294967295, 9223372036854775807);
     DECLARE as_wanted BOOL DEFAULT TRUE;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; RESIGNAL; END;
     CALL shardid.refuse_read_only();
     CALL shardid.check_class(server, servers);
     IF coalesce(ticket, '') = '' THEN
@@ -140,7 +153,7 @@ BEGIN
         SET words = left(concat('ticket ', ticket, ' exists already: hint: SELECT * FROM shardid.tickets'), 128);
         SIGNAL SQLSTATE '42710' SET MESSAGE_TEXT = words;
     END IF;
-    COMMIT;
+    COMMIT AND NO CHAIN NO RELEASE;
 END;
 
 DROP PROCEDURE IF EXISTS shardid.limit_ticket;
@@ -151,7 +164,7 @@ CREATE PROCEDURE shardid.limit_ticket(
 BEGIN
     DECLARE words TEXT;
     DECLARE last BIGINT UNSIGNED;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; RESIGNAL; END;
     CALL shardid.refuse_read_only();
     SET @shardid_ticket = NULL;
     START TRANSACTION;
@@ -164,7 +177,7 @@ BEGIN
         SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
     END IF;
     UPDATE shardid.ticket t SET t.ceiling = new_ceiling WHERE t.name = ticket;
-    COMMIT;
+    COMMIT AND NO CHAIN NO RELEASE;
 END;
 
 DROP PROCEDURE IF EXISTS shardid.restep_ticket;
@@ -176,7 +189,7 @@ change_ticket: BEGIN
     DECLARE words TEXT;
     DECLARE last, largest BIGINT UNSIGNED;
     DECLARE same BOOL;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; RESIGNAL; END;
     CALL shardid.refuse_read_only();
     CALL shardid.check_class(new_server, new_servers);
     SET @shardid_ticket = NULL;
@@ -188,7 +201,7 @@ change_ticket: BEGIN
         SIGNAL SQLSTATE '42704' SET MESSAGE_TEXT = words;
     ELSEIF same THEN
         -- A ceiling that is here was set after the change, and stays.
-        COMMIT;
+        COMMIT AND NO CHAIN NO RELEASE;
         LEAVE change_ticket;
     ELSEIF NOT coalesce(above <= largest, FALSE) THEN
         SET words = left(concat('ticket ', ticket, ' cannot go on above ', coalesce(above, 'NULL'), ': its largest number is ', largest), 128);
@@ -201,7 +214,7 @@ change_ticket: BEGIN
     SET t.server = new_server, t.servers = new_servers, t.last_ticket = above, t.`floor` = above, t.ceiling = NULL
     WHERE t.name = ticket;
     CALL shardid.raise_table(ticket, above);
-    COMMIT;
+    COMMIT AND NO CHAIN NO RELEASE;
 END;
 
 DROP PROCEDURE IF EXISTS shardid.create_shard;
@@ -353,7 +366,7 @@ BEGIN
     DECLARE ahead BIGINT DEFAULT timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 11000000;
     DECLARE words TEXT;
     DECLARE last_64, last_32 BIGINT UNSIGNED;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; RESIGNAL; END;
     CALL shardid.refuse_read_only();
     IF NOT coalesce(how_many BETWEEN 0 AND 1000000000000, FALSE) THEN
         SET words = concat('cannot leave out ', coalesce(how_many, 'NULL'), ' numbers: hint: 0 to 1000000000000');
@@ -369,7 +382,7 @@ BEGIN
         DELETE FROM shardid.counter WHERE id = ahead AND session = me;
         INSERT INTO shardid.counter_128 (id, session) VALUES (ahead DIV 128 + 1, me);
         DELETE FROM shardid.counter_128 WHERE id = ahead DIV 128 + 1 AND session = me;
-        COMMIT;
+        COMMIT AND NO CHAIN NO RELEASE;
         -- Then nobody is refused because ids are more than 10 s ahead of the clock.
         DO sleep(1.1);
         UPDATE shardid.shard s SET s.home = here WHERE NOT s.home <=> here;
@@ -392,7 +405,7 @@ BEGIN
     UPDATE shardid.segment s
     SET s.max_id = s.max_id + greatest(how_many, how_many DIV 10000 * s.step), s.home = here
     WHERE NOT s.home <=> here AND s.max_id <= 9223372036854775807 - greatest(how_many, how_many DIV 10000 * s.step);
-    COMMIT;
+    COMMIT AND NO CHAIN NO RELEASE;
     SELECT 'ticket' AS what, t.name, t.last_ticket AS goes_on_above, t.home <=> here AS adopted FROM shardid.ticket t
     UNION ALL SELECT 'segment tag', s.biz_tag, s.max_id, s.home <=> here FROM shardid.segment s
     UNION ALL SELECT 'shards', count(*), NULL, coalesce(min(s.home <=> here), TRUE) FROM shardid.shard s
@@ -425,14 +438,14 @@ BEGIN
         BEGIN
             -- What is not set back is for the next call.
             DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END;
-            ROLLBACK;
+            ROLLBACK AND NO CHAIN NO RELEASE;
             -- Not where another session is at it.
             IF coalesce(stood, stood_128) IS NOT NULL THEN
                 -- Above all that those have been given who drew just before the fence.
                 SET above = timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 11000000;
                 CALL shardid.set_counters(greatest(stood, above), greatest(stood_128, above DIV 128 + 1));
                 DELETE FROM shardid.lowering;
-                COMMIT;
+                COMMIT AND NO CHAIN NO RELEASE;
             END IF;
         END;
         DO release_lock('shardid.lower_counters');
@@ -501,7 +514,7 @@ BEGIN
         SET stood_128 = coalesce((SELECT l.stood FROM shardid.lowering l WHERE l.counter = 'counter_128' AND drawn_128 >= l.raised_to), stood_128);
         REPLACE INTO shardid.lowering VALUES ('counter_128', stood_128, greatest(drawn_128, fence DIV 128));
     END IF;
-    COMMIT;
+    COMMIT AND NO CHAIN NO RELEASE;
     -- Sets nothing, but waits for those who drew before the fence.
     BEGIN
         DECLARE EXIT HANDLER FOR 1205
@@ -557,7 +570,7 @@ BEGIN
     SET above = greatest(above, timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 11000000);
     CALL shardid.set_counters(if(stood IS NULL, NULL, above), if(stood_128 IS NULL, NULL, above DIV 128 + 1));
     DELETE FROM shardid.lowering;
-    COMMIT;
+    COMMIT AND NO CHAIN NO RELEASE;
     DO release_lock('shardid.lower_counters');
     SET @shardid_look = NULL, @shardid_found = NULL;
     SELECT looked_at;
@@ -602,4 +615,215 @@ BEGIN
     IF NOT EXISTS (SELECT 1 FROM shardid.ticket t WHERE t.name = 'Tickets32') THEN
         CALL shardid.create_ticket('Tickets32', server, servers);
     END IF;
+END;
+
+DROP FUNCTION IF EXISTS shardid.next_id;
+CREATE FUNCTION shardid.next_id(shard BIGINT)
+    RETURNS BIGINT NOT DETERMINISTIC READS SQL DATA SQL SECURITY DEFINER
+    COMMENT 'A new id of a shard'
+BEGIN
+    DECLARE clock BIGINT DEFAULT timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6));
+    DECLARE me BIGINT UNSIGNED DEFAULT connection_id();
+    DECLARE of_layout VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE its_state VARCHAR(8) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE words TEXT;
+    DECLARE new_id, epoch, tick, ticks, shards, slots, drawn, at, ahead, since, present BIGINT;
+    DECLARE wall DATETIME(6);
+    DECLARE draws, looks INT DEFAULT 0;
+    DECLARE raised BOOL DEFAULT FALSE;
+    DECLARE is_here BOOL;
+    IF concat('', @@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+        SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1290, MESSAGE_TEXT =
+            'the server is read-only: hint: ask the one that takes writes; if it is this one, SET GLOBAL read_only = 0';
+    ELSEIF @@insert_id <> 0 THEN
+        -- It would take the place of what the counter gives.
+        SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = 'no ids where insert_id is set: hint: SET insert_id = 0';
+    ELSEIF @@auto_increment_increment > 100 THEN
+        -- Each id would use up as many numbers: soon all ids would be ahead of the clock.
+        SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = 'no ids where auto_increment_increment is above 100: hint: SET auto_increment_increment = 1';
+    ELSEIF timestampdiff(MICROSECOND, sysdate(6), now(6)) > 1000000 THEN
+        SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = 'no ids where timestamp is set ahead of the clock: hint: SET timestamp = DEFAULT';
+    END IF;
+
+    draw: LOOP
+        INSERT INTO shardid.counter (session) VALUES (me);
+        SET drawn = last_insert_id();
+        DELETE FROM shardid.counter WHERE id = drawn AND session = me;
+        IF row_count() = 0 THEN
+            -- `SET insert_id = 0` gives 0 once, and last_insert_id a number of before.
+            DELETE FROM shardid.counter WHERE id = 0 AND session = me;
+            SET draws = draws + 1;
+        ELSEIF drawn < clock - 10000 AND NOT raised THEN
+            INSERT INTO shardid.counter (id, session) VALUES (clock + 10000, me);
+            DELETE FROM shardid.counter WHERE id = clock + 10000 AND session = me;
+            SET raised = TRUE;
+        ELSE
+            LEAVE draw;
+        END IF;
+        IF draws > 2 THEN
+            SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = 'could not draw from the counter of ids: hint: connect anew';
+        END IF;
+    END LOOP;
+    SET new_id = (SELECT ((drawn - s.epoch_us) DIV s.tick_us * s.shards + s.shard) * s.slots
+                     + (drawn - s.epoch_us) % s.tick_us * s.slots DIV s.tick_us
+              FROM shardid.shard s
+              WHERE s.shard = shard AND s.state = 'open' AND s.home = concat('', /*!80000 @@GLOBAL.server_uuid */ /*M! @@GLOBAL.server_id */)
+                AND s.slots >= s.tick_us
+                AND drawn BETWEEN s.epoch_us AND clock + 10000000
+                AND (drawn - s.epoch_us) DIV s.tick_us < s.ticks);
+    IF new_id IS NOT NULL THEN
+        RETURN new_id;
+    END IF;
+
+    -- There is something about the shard, or the layout has few slots, or ids are ahead of the clock.
+    SELECT s.layout, s.state, s.epoch_us, s.tick_us, s.ticks, s.shards, s.slots, s.home <=> concat('', /*!80000 @@GLOBAL.server_uuid */ /*M! @@GLOBAL.server_id */)
+    INTO of_layout, its_state, epoch, tick, ticks, shards, slots, is_here
+    FROM shardid.shard s WHERE s.shard = shard;
+    IF its_state IS NULL THEN
+        SET words = concat('shard ', coalesce(shard, 'NULL'), ' does not exist: hint: CALL shardid.create_shard(', coalesce(shard, 'NULL'), ', ''instagram'')');
+        SIGNAL SQLSTATE '42704' SET MESSAGE_TEXT = words;
+    ELSEIF NOT is_here THEN
+        SET words = concat('shard ', shard, ' is of the server that this one was made from: hint: CALL shardid.adopt()');
+        SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
+    ELSEIF its_state = 'moved' THEN
+        SET words = concat('shard ', shard, ' has moved to another server: hint: shardid map');
+        SIGNAL SQLSTATE 'SI001' SET MESSAGE_TEXT = words;
+    ELSEIF its_state = 'fenced' THEN
+        SET words = concat('shard ', shard, ' is being moved: hint: try again in a second');
+        SIGNAL SQLSTATE 'SI002' SET MESSAGE_TEXT = words;
+    ELSEIF slots >= tick THEN
+        SET at = drawn;
+    ELSEIF slots * 128 >= tick THEN
+        SET raised = FALSE;
+        draw: LOOP
+            INSERT INTO shardid.counter_128 (session) VALUES (me);
+            SET drawn = last_insert_id();
+            DELETE FROM shardid.counter_128 WHERE id = drawn AND session = me;
+            IF row_count() = 0 THEN
+                DELETE FROM shardid.counter_128 WHERE id = 0 AND session = me;
+                SET draws = draws + 1;
+            ELSEIF drawn < (clock - 10000) DIV 128 AND NOT raised THEN
+                INSERT INTO shardid.counter_128 (id, session) VALUES ((clock + 10000) DIV 128, me);
+                DELETE FROM shardid.counter_128 WHERE id = (clock + 10000) DIV 128 AND session = me;
+                SET raised = TRUE;
+            ELSE
+                LEAVE draw;
+            END IF;
+            IF draws > 2 THEN
+                SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = 'could not draw from the counter of ids: hint: connect anew';
+            END IF;
+        END LOOP;
+        SET at = drawn * 128;
+    ELSE
+        SET words = left(concat('layout ', of_layout, ' has too few slots: hint: one in 128 microseconds is the least'), 128);
+        SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
+    END IF;
+
+    -- Too far ahead of the clock as it is now. This number is ours already, so it may wait.
+    ahead: WHILE at > clock + 10000000 DO
+        SET wall = sysdate(6);
+        SET present = clock + timestampdiff(MICROSECOND, now(6), wall);
+        IF NOT convert_tz(timestampadd(MICROSECOND, present, '1970-01-01'), '+00:00', @@SESSION.time_zone) <=> wall THEN
+            -- The zone had another offset when the statement began, or at the time that `timestamp` is set to.
+            SET present = coalesce(timestampdiff(MICROSECOND, '1970-01-01', convert_tz(wall, @@SESSION.time_zone, '+00:00')), 0);
+        END IF;
+        SET ahead = at - present;
+        IF ahead <= 10000000 THEN
+            LEAVE ahead;
+        ELSEIF looks = 50 THEN
+            SET words = left(concat('shard ', shard, ' is ', ahead DIV 1000000, ' s ahead of the clock, 10 s is the most: hint: set it right, then CALL shardid.lower_counters(), or wait'), 128);
+            SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
+        END IF;
+        DO sleep(0.02);
+        SET looks = looks + 1;
+    END WHILE;
+
+    SET since = at - epoch;
+    IF since < 0 THEN
+        SET words = left(concat('the clock is before the first instant of layout ', of_layout, ': hint: set the clock right'), 128);
+        SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
+    ELSEIF since DIV tick >= ticks THEN
+        SET words = concat('layout ', of_layout, ' has no ids left: its time is over: hint: SELECT name, ends_at FROM shardid.layouts');
+        SIGNAL SQLSTATE '22003' SET MESSAGE_TEXT = words;
+    END IF;
+    RETURN (since DIV tick * shards + shard) * slots + since % tick * slots DIV tick;
+END;
+
+DROP FUNCTION IF EXISTS shardid.take_tickets;
+CREATE FUNCTION shardid.take_tickets(
+    ticket VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, how_many BIGINT, without_gaps BOOL)
+    RETURNS BIGINT UNSIGNED NOT DETERMINISTIC READS SQL DATA SQL SECURITY DEFINER
+    COMMENT 'What next_ticket, next_tickets and next_ticket_gapless do'
+BEGIN
+    DECLARE words TEXT;
+    IF concat('', @@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+        SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1290, MESSAGE_TEXT =
+            'the server is read-only: hint: ask the one that takes writes; if it is this one, SET GLOBAL read_only = 0';
+    END IF;
+    UPDATE shardid.ticket t
+    SET t.last_ticket = last_insert_id(t.last_ticket + 1 + (t.server + t.servers - (t.last_ticket + 1) % t.servers) % t.servers)
+                        + (how_many - 1) * t.servers,
+        t.gapless = without_gaps
+    WHERE how_many BETWEEN 1 AND 1000000 AND t.name = ticket AND t.home = concat('', /*!80000 @@GLOBAL.server_uuid */ /*M! @@GLOBAL.server_id */) AND t.name NOT IN ('Tickets32', 'Tickets64')
+      AND (t.gapless = without_gaps OR without_gaps AND t.last_ticket = t.`floor`)
+      AND t.last_ticket + 1 + (t.server + t.servers - (t.last_ticket + 1) % t.servers) % t.servers
+          + (how_many - 1) * t.servers <= least(t.max_ticket, coalesce(t.ceiling - 1, t.max_ticket));
+    IF row_count() = 1 THEN
+        RETURN last_insert_id();
+    ELSEIF NOT coalesce(how_many BETWEEN 1 AND 1000000, FALSE) THEN
+        SET words = concat('cannot hand out ', coalesce(how_many, 'NULL'), ' numbers at once: hint: 1 to 1000000');
+        SIGNAL SQLSTATE '22023' SET MESSAGE_TEXT = words;
+    ELSEIF without_gaps IS NULL THEN
+        SIGNAL SQLSTATE '22023' SET MESSAGE_TEXT = 'tickets are handed out with gaps or without: hint: 0 or 1';
+    END IF;
+    RETURN shardid.refuse_ticket(ticket, without_gaps);
+END;
+
+DROP FUNCTION IF EXISTS shardid.next_ticket;
+CREATE FUNCTION shardid.next_ticket(ticket VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+    RETURNS BIGINT UNSIGNED NOT DETERMINISTIC READS SQL DATA SQL SECURITY DEFINER
+    COMMENT 'The next number of a ticket'
+BEGIN
+    DECLARE now_us BIGINT DEFAULT coalesce(timestampdiff(MICROSECOND, '1970-01-01', convert_tz(sysdate(6), @@SESSION.time_zone, '+00:00')), 0);
+    DECLARE me BIGINT UNSIGNED DEFAULT connection_id();
+    DECLARE here VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT concat('', /*!80000 @@GLOBAL.server_uuid */ /*M! @@GLOBAL.server_id */);
+    DECLARE its_place, its_turn, numbers_left, its_step INT;
+    DECLARE number BIGINT UNSIGNED;
+    DECLARE how_many INT DEFAULT 1;
+    DECLARE is_mine BOOL;
+    IF concat('', @@GLOBAL.read_only) NOT IN ('0', 'OFF') THEN
+        SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1290, MESSAGE_TEXT =
+            'the server is read-only: hint: ask the one that takes writes; if it is this one, SET GLOBAL read_only = 0';
+    END IF;
+    -- The place before the ticket: all do it in this order, so nobody waits in a circle.
+    SELECT b.place, b.turn, b.next_number, b.numbers,
+           b.session = me AND b.home = here AND b.ticket = ticket AND now_us BETWEEN b.taken_us AND b.taken_us + 100000
+    INTO its_place, its_turn, number, numbers_left, is_mine
+    FROM shardid.ticket_block b WHERE b.place = me % 4096 FOR UPDATE SKIP LOCKED;
+    IF its_place IS NULL THEN
+        RETURN shardid.take_tickets(ticket, 1, FALSE);
+    ELSEIF is_mine AND numbers_left > 0 THEN
+        UPDATE shardid.ticket_block b
+        SET b.next_number = b.next_number + b.step, b.numbers = b.numbers - 1, b.taken_us = now_us
+        WHERE b.place = its_place;
+        RETURN number;
+    END IF;
+    SET its_turn = if(is_mine, its_turn + 1, 1), number = NULL;
+    IF its_turn > 8 THEN
+        SET how_many = 1 << least(its_turn - 8, 5);
+        BEGIN
+            -- Not so many are left: then one.
+            DECLARE CONTINUE HANDLER FOR SQLSTATE '22003', SQLSTATE '55000' SET number = NULL;
+            SET number = shardid.take_tickets(ticket, how_many, FALSE);
+        END;
+    END IF;
+    IF number IS NULL THEN
+        SET how_many = 1, number = shardid.take_tickets(ticket, 1, FALSE);
+    END IF;
+    SELECT t.servers INTO its_step FROM shardid.ticket t WHERE t.name = ticket;
+    UPDATE shardid.ticket_block b
+    SET b.session = me, b.ticket = ticket, b.turn = its_turn, b.next_number = number + its_step,
+        b.numbers = how_many - 1, b.step = its_step, b.home = here, b.taken_us = now_us
+    WHERE b.place = its_place;
+    RETURN number;
 END;

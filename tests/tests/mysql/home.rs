@@ -56,7 +56,24 @@ fn a_read_only_server_hands_out_and_takes_over_nothing(engine: Engine) {
          UNION ALL SELECT concat('SELECT shardid.', f.f) FROM (SELECT 'next_ticket(''orders'')' AS f UNION ALL SELECT 'next_id(5)') AS f",
     );
     assert!(calls.len() > 15, "{calls:?}");
+    // Somebody's own procedure has its definer's rights, too.
+    let functions = [
+        "next_ticket('orders')",
+        "next_ticket_gapless('invoices')",
+        "next_tickets('orders', 2)",
+        "next_id(5)",
+    ];
+    for (i, function) in functions.iter().enumerate() {
+        server.query(&format!(
+            "CREATE PROCEDURE flickr.mine_{i}() SELECT shardid.{function}; GRANT EXECUTE ON PROCEDURE flickr.mine_{i} TO web"
+        ));
+    }
     server.query("SET GLOBAL read_only = 1");
+    for (i, function) in functions.iter().enumerate() {
+        let words =
+            try_query::<Row>(web, &format!("CALL flickr.mine_{i}()")).expect_err("read-only");
+        assert!(words.message.contains("read-only"), "{function}: {words:?}");
+    }
     for call in &calls {
         if INTERNAL.iter().any(|one| call.contains(&format!("shardid.{one}("))) {
             continue;

@@ -19,7 +19,28 @@ on_both_engines!(
     a_rollback_gives_the_number_again,
     every_row_of_a_statement_has_its_own_number,
     a_ticket_that_is_made_again_hands_out_nothing_of_the_blocks_of_before,
+    procedures_do_the_same_whatever_a_commit_does_in_a_session,
 );
+
+fn procedures_do_the_same_whatever_a_commit_does_in_a_session(engine: Engine) {
+    for kind in ["CHAIN", "RELEASE"] {
+        let client = &mut shared(engine).connect();
+        query::<u64>(client, &format!("SET completion_type = '{kind}'"));
+        let name = format!("ends_by_{}", kind.to_lowercase());
+        for call in [
+            format!("create_ticket('{name}', 1, 2)"),
+            format!("raise_ticket('{name}', 100)"),
+            format!("limit_ticket('{name}', 1000)"),
+            format!("restep_ticket('{name}', 2, 2, 1000)"),
+            "adopt()".to_owned(),
+        ] {
+            try_query::<shardid_tests::mysql::Row>(client, &format!("CALL shardid.{call}"))
+                .unwrap_or_else(|refused| panic!("{kind}, {call}: {refused:?}"));
+        }
+        assert_eq!(query::<u64>(client, &format!("SELECT shardid.next_ticket('{name}')")), [1002]);
+        query::<u64>(client, &format!("CALL shardid.drop_ticket('{name}')"));
+    }
+}
 
 fn a_ticket_that_is_made_again_hands_out_nothing_of_the_blocks_of_before(engine: Engine) {
     let client = &mut shared(engine).connect();

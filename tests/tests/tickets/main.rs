@@ -12,6 +12,7 @@ mod refuse;
 mod second;
 mod servers;
 mod setup;
+mod upgrade;
 
 /// Each test once for each engine. MySQL is skipped, with a line that says so,
 /// where `SHARDID_MYSQLD` names no server.

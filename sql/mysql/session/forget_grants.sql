@@ -1,0 +1,2 @@
+-- They are given again.
+DELETE FROM shardid.kept_grant WHERE user IS NOT NULL

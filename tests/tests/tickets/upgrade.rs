@@ -1,0 +1,72 @@
+//! What `apply` makes anew on a server that has an older schema stays whoever's it was.
+
+use crate::on_both_engines;
+use crate::servers::{Engine, Servers};
+
+on_both_engines! {
+    grants_on_routines_are_there_after_an_upgrade,
+    who_could_not_give_grants_again_is_refused_before_any_is_gone,
+}
+
+const GRANTED: &str = "SELECT concat_ws(' ', p.user, p.host, p.routine_type, lower(p.routine_name), p.proc_priv) FROM mysql.procs_priv p WHERE p.db = 'shardid' ORDER BY 1";
+
+/// Has the last files be run again, as on a server that has not had them yet.
+const OLDER: &str = "DELETE FROM shardid.schema_history ORDER BY version DESC LIMIT 3";
+
+/// A server with grants of every form.
+fn granted(engine: Engine) -> (Servers, String) {
+    let servers = Servers::start(engine, 1);
+    servers.sql(
+        "my1",
+        "CREATE USER web, 'it''s odd'@'127.0.0.1'; CREATE ROLE readers;
+         GRANT EXECUTE ON PROCEDURE shardid.next_tickets TO web WITH GRANT OPTION;
+         GRANT EXECUTE ON FUNCTION shardid.next_tickets TO web;
+         GRANT EXECUTE, ALTER ROUTINE ON FUNCTION shardid.next_id TO 'it''s odd'@'127.0.0.1';
+         GRANT ALTER ROUTINE ON PROCEDURE shardid.raise_ticket TO web WITH GRANT OPTION;
+         GRANT EXECUTE ON PROCEDURE shardid.adopt_leaving_out TO readers",
+    );
+    let before = servers.sql("my1", GRANTED);
+    assert!(before.lines().count() >= 5, "{before}");
+    (servers, before)
+}
+
+fn grants_on_routines_are_there_after_an_upgrade(engine: Engine) {
+    let (servers, before) = granted(engine);
+    servers.sql("my1", OLDER);
+    servers.run(&["apply", "--yes"]).ok();
+    assert_eq!(servers.sql("my1", GRANTED), before);
+    servers.is_clean();
+    // Cut before they are given again, the next one gives them.
+    servers.sql("my1", OLDER);
+    servers.run_cut("schema/before-grants", &["apply", "--yes"]);
+    assert_ne!(servers.sql("my1", GRANTED), before);
+    let plan = servers.run(&["plan"]).stdout;
+    assert!(plan.contains("my1"), "{plan}");
+    servers.run(&["apply", "--yes"]).ok();
+    assert_eq!(servers.sql("my1", GRANTED), before);
+    assert_eq!(servers.sql("my1", "SELECT count(*) FROM shardid.kept_grant"), "0");
+    servers.is_clean();
+}
+
+fn who_could_not_give_grants_again_is_refused_before_any_is_gone(engine: Engine) {
+    let (servers, before) = granted(engine);
+    servers.sql(
+        "my1",
+        "CREATE USER 'maker'@'localhost'; GRANT ALL ON shardid.* TO 'maker'@'localhost'; GRANT ALL ON app.* TO 'maker'@'localhost';
+         SET GLOBAL log_bin_trust_function_creators = 1",
+    );
+    servers.sql("my1", OLDER);
+    servers.edit("mysql://root@", "mysql://maker@");
+    let error = servers.run(&["apply", "--yes"]).refused();
+    let hint =
+        "use a user who may read mysql.procs_priv, and has what is granted WITH GRANT OPTION";
+    assert!(error.contains("denied") && error.contains(hint), "{error}");
+    servers.sql("my1", "GRANT SELECT ON mysql.procs_priv TO 'maker'@'localhost'");
+    let error = servers.run(&["apply", "--yes"]).refused();
+    assert!(error.contains("could not be given again") && error.contains(hint), "{error}");
+    assert_eq!(servers.sql("my1", GRANTED), before);
+    servers.edit("mysql://maker@", "mysql://root@");
+    servers.run(&["apply", "--yes"]).ok();
+    assert_eq!(servers.sql("my1", GRANTED), before);
+    servers.is_clean();
+}
