@@ -8,7 +8,7 @@ use shardid_tests::postgres::Client;
 use shardid_tests::rand::Rng;
 use shardid_tests::{Database, Server, assert_rising, assert_unique, rng, wait_until};
 
-use crate::ask::{ids, one, run};
+use crate::ask::{ids, one, run, take_until_crash};
 
 /// A server whose WAL leaves its buffers only when somebody waits for it.
 fn server() -> Server {
@@ -219,7 +219,17 @@ fn kill_9_under_load_while_the_servers_change_repeats_nothing() {
             let running: Vec<_> = (0..4)
                 .map(|_| {
                     let (database, crashed) = (&database, &crashed);
-                    scope.spawn(move || take_until_crash(database, crashed))
+                    // Not by nextval(): a number that it gives out of another session's record is
+                    // only as safe as PostgreSQL makes it.
+                    let mut ways = [
+                        TAKE,
+                        "SELECT next_ticket('photos') FROM generate_series(1, 300)",
+                        "SELECT next_tickets('photos', 50)",
+                    ]
+                    .into_iter()
+                    .cycle();
+                    let statement = move || ways.next().expect("it goes round").to_owned();
+                    scope.spawn(move || take_until_crash(database, crashed, statement))
                 })
                 .collect();
             let changing = scope.spawn(|| change_until_crash(&database, &crashed));
@@ -238,32 +248,16 @@ fn kill_9_under_load_while_the_servers_change_repeats_nothing() {
     assert!(assert_unique(&all) > 1_000);
 }
 
-/// Takes numbers until the server is gone; counts only those that a client has seen.
-fn take_until_crash(database: &Database<'_>, crashed: &AtomicBool) -> Vec<i64> {
-    let mut client = database.connect();
-    let mut taken = Vec::new();
-    // Not by nextval(): a number that it gives out of another session's record is
-    // only as safe as PostgreSQL makes it.
-    let ways = [
-        TAKE,
-        "SELECT next_ticket('photos') FROM generate_series(1, 300)",
-        "SELECT next_tickets('photos', 50)",
-    ];
-    for way in ways.iter().cycle() {
-        match client.query(*way, &[]) {
-            Ok(rows) => taken.extend(rows.iter().map(|row| row.get::<_, i64>(0))),
-            Err(error) => {
-                assert!(crashed.load(Ordering::Relaxed), "before the crash: {error:?}");
-                break;
-            }
-        }
-    }
-    taken
-}
-
 /// Has the ticket go on by other steps, above a floor with little room.
 fn change_until_crash(database: &Database<'_>, crashed: &AtomicBool) {
-    let mut client = database.connect();
+    // On a busy machine the crash may come before the session does.
+    let mut client = match database.server().try_connect(database.name()) {
+        Ok(client) => client,
+        Err(error) => {
+            assert!(crashed.load(Ordering::Relaxed), "before the crash: {error:?}");
+            return;
+        }
+    };
     let mut random = rng("ticket steps");
     loop {
         let (server, room) = (random.random_range(1..=3), random.random_range(0..20_000));
