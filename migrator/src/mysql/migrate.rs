@@ -170,9 +170,16 @@ pub(crate) async fn schema(
             "the grants on its routines could not be given again when they are made anew: {why}"
         ))
         .at(format!("node {node}"))
-        .hint("use a user who may read mysql.procs_priv, and has what is granted WITH GRANT OPTION")
+        .hint("use a user who may read mysql.procs_priv and mysql.user, and has what is granted WITH GRANT OPTION")
     };
-    note_grants(connection).await.map_err(may_not)?;
+    let nobody = note_grants(connection).await.map_err(may_not)?;
+    if let Some(who) = nobody.first() {
+        return Err(Failure::new(format!(
+            "the grants on its routines of {who} could not be given again when they are made anew: there is no such user"
+        ))
+        .at(format!("node {node}"))
+        .hint("REVOKE them, and grant them again afterwards"));
+    }
     give_again(connection).await.map_err(may_not)?;
     make(connection, node).await?;
     cuts::at(format_args!("schema/before-grants"));
@@ -181,14 +188,19 @@ pub(crate) async fn schema(
     Ok(())
 }
 
-/// Writes down what is granted on our routines, if there are any.
-async fn note_grants(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+/// Writes down what is granted on our routines, if there are any. Returns whose grants could not be given again.
+async fn note_grants(connection: &mut MySqlConnection) -> Result<Vec<String>, sqlx::Error> {
     let there: Vec<String> =
         sqlx::query_scalar(sql!("look/routines.sql")).fetch_all(&mut *connection).await?;
-    if !there.is_empty() {
+    if there.is_empty() {
+        return Ok(Vec::new());
+    }
+    let nobody: Vec<String> =
+        sqlx::query_scalar(sql!("session/whose_grants.sql")).fetch_all(&mut *connection).await?;
+    if nobody.is_empty() {
         connection.execute(sql!("session/note_grants.sql")).await?;
     }
-    Ok(())
+    Ok(nobody)
 }
 
 /// Whether a program was cut before it had given again what was granted.
@@ -206,9 +218,11 @@ pub(crate) async fn grants_are_kept(
 async fn give_again(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
     let statements: Vec<String> =
         sqlx::query_scalar(sql!("session/kept_grants.sql")).fetch_all(&mut *connection).await?;
+    connection.execute(sql!("session/no_new_users.sql")).await?;
     for statement in statements {
         sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut *connection).await?;
     }
+    connection.execute(sql!("session/begin.sql")).await?;
     Ok(())
 }
 

@@ -10,6 +10,8 @@ on_both_engines! {
 
 const GRANTED: &str = "SELECT concat_ws(' ', p.user, p.host, p.routine_type, lower(p.routine_name), p.proc_priv) FROM mysql.procs_priv p WHERE p.db = 'shardid' ORDER BY 1";
 
+const USERS: &str = "SELECT count(*), min(hex(u.user)), max(hex(u.user)) FROM mysql.user u";
+
 /// Has the last files be run again, as on a server that has not had them yet.
 const OLDER: &str = "DELETE FROM shardid.schema_history ORDER BY version DESC LIMIT 3";
 
@@ -18,11 +20,12 @@ fn granted(engine: Engine) -> (Servers, String) {
     let servers = Servers::start(engine, 1);
     servers.sql(
         "my1",
-        "CREATE USER web, 'it''s odd'@'127.0.0.1'; CREATE ROLE readers;
+        "CREATE USER web, 'it''s odd'@'127.0.0.1', 'jürgen'@'localhost' IDENTIFIED BY 'a secret of 1'; CREATE ROLE readers;
          GRANT EXECUTE ON PROCEDURE shardid.next_tickets TO web WITH GRANT OPTION;
          GRANT EXECUTE ON FUNCTION shardid.next_tickets TO web;
          GRANT EXECUTE, ALTER ROUTINE ON FUNCTION shardid.next_id TO 'it''s odd'@'127.0.0.1';
          GRANT ALTER ROUTINE ON PROCEDURE shardid.raise_ticket TO web WITH GRANT OPTION;
+         GRANT EXECUTE ON FUNCTION shardid.next_id TO 'jürgen'@'localhost';
          GRANT EXECUTE ON PROCEDURE shardid.adopt_leaving_out TO readers",
     );
     let before = servers.sql("my1", GRANTED);
@@ -32,19 +35,25 @@ fn granted(engine: Engine) -> (Servers, String) {
 
 fn grants_on_routines_are_there_after_an_upgrade(engine: Engine) {
     let (servers, before) = granted(engine);
+    let users = servers.sql("my1", USERS);
     servers.sql("my1", OLDER);
     servers.run(&["apply", "--yes"]).ok();
     assert_eq!(servers.sql("my1", GRANTED), before);
     servers.is_clean();
+    assert_eq!(servers.sql("my1", USERS), users, "nobody is made");
     // Cut before they are given again, the next one gives them.
     servers.sql("my1", OLDER);
     servers.run_cut("schema/before-grants", &["apply", "--yes"]);
     assert_ne!(servers.sql("my1", GRANTED), before);
     let plan = servers.run(&["plan"]).stdout;
     assert!(plan.contains("my1"), "{plan}");
+    // Whoever is gone meanwhile stays so.
+    servers.sql("my1", "DROP USER 'it''s odd'@'127.0.0.1'");
     servers.run(&["apply", "--yes"]).ok();
-    assert_eq!(servers.sql("my1", GRANTED), before);
+    let before: Vec<&str> = before.lines().filter(|line| !line.contains("odd")).collect();
+    assert_eq!(servers.sql("my1", GRANTED), before.join("\n"));
     assert_eq!(servers.sql("my1", "SELECT count(*) FROM shardid.kept_grant"), "0");
+    assert_eq!(servers.sql("my1", "SELECT count(*) FROM mysql.user WHERE user LIKE '%odd%'"), "0");
     servers.is_clean();
 }
 
@@ -58,10 +67,9 @@ fn who_could_not_give_grants_again_is_refused_before_any_is_gone(engine: Engine)
     servers.sql("my1", OLDER);
     servers.edit("mysql://root@", "mysql://maker@");
     let error = servers.run(&["apply", "--yes"]).refused();
-    let hint =
-        "use a user who may read mysql.procs_priv, and has what is granted WITH GRANT OPTION";
+    let hint = "use a user who may read mysql.procs_priv and mysql.user, and has what is granted WITH GRANT OPTION";
     assert!(error.contains("denied") && error.contains(hint), "{error}");
-    servers.sql("my1", "GRANT SELECT ON mysql.procs_priv TO 'maker'@'localhost'");
+    servers.sql("my1", "GRANT SELECT ON mysql.procs_priv TO 'maker'@'localhost'; GRANT SELECT ON mysql.user TO 'maker'@'localhost'");
     let error = servers.run(&["apply", "--yes"]).refused();
     assert!(error.contains("could not be given again") && error.contains(hint), "{error}");
     assert_eq!(servers.sql("my1", GRANTED), before);
