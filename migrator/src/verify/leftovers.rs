@@ -35,6 +35,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     // is in the one, and of a move that has begun in the other, since it writes its line before
     // it makes anything.
     let mut known = of_journal(estate).await?;
+    let mut moving = under_way(estate).await?;
     let mut seen = Vec::new();
     for visit in estate.installed() {
         // Of a node that has another name in the file, or knows more than the catalogue, the
@@ -49,6 +50,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
         seen.push((visit.node.clone(), visit.seen.truth.identity.system_identifier, objects));
     }
     known.extend(of_journal(estate).await?);
+    moving.extend(under_way(estate).await?);
     let mut ranked: Vec<(usize, Finding)> = Vec::new();
     ranked.extend(cut_off(estate, &seen).await?.into_iter().map(|finding| (ORDER.len(), finding)));
     let places = Places::look(estate).await?;
@@ -73,7 +75,10 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
             }
             let is_known =
                 |ours: &str| known.contains(&(node.to_string(), kind.clone(), ours.to_owned()));
+            // The map was read before: a move may have switched, and be about to open this copy.
+            let is_moved = object.shard.is_some_and(|shard| moving.contains(&shard));
             let finding = match (&object.ours, &object.rename) {
+                _ if kind == "fence" && is_moved => None,
                 _ if kind == "fence" => places.of_copy(&node, &object),
                 (Some(ours), Some(rename)) if is_known(ours) => Some(Finding::on(
                     &node,
@@ -102,6 +107,15 @@ async fn of_journal(estate: &mut Estate<'_>) -> Result<Known, Failure> {
     let keeper = estate.visits.iter_mut().find(|visit| visit.node == catalog);
     let Some(keeper) = keeper else { return Ok(Known::new()) };
     Ok(keeper.rows(sql!("verify/known_objects.sql")).await?.into_iter().collect())
+}
+
+/// The shards that moves have in hand now.
+async fn under_way(estate: &mut Estate<'_>) -> Result<BTreeSet<i32>, Failure> {
+    let catalog = estate.file.declared.catalog.clone();
+    let keeper = estate.visits.iter_mut().find(|visit| visit.node == catalog);
+    let Some(keeper) = keeper else { return Ok(BTreeSet::new()) };
+    let rows: Vec<(Vec<i32>,)> = keeper.rows(sql!("look/moving.sql")).await?;
+    Ok(rows.into_iter().flat_map(|(shards,)| shards).collect())
 }
 
 /// Old copies that follow by the journal, and have nothing to follow by.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use shardid_tests::estate::{Estate, Writer, schema};
 use shardid_tests::wait_until;
 
+use crate::catalog::shard_on_pg1;
 use crate::shared;
 
 #[test]
@@ -201,4 +202,29 @@ fn an_old_copy_whose_slot_is_gone_is_found() {
     assert_eq!((found.code, found.stdout), (1, says));
     estate.run(&["retire", "1", "--yes"]).ok();
     estate.run(&["verify"]).ok();
+}
+
+/// `verify` reads the map first, and the journal later: a rollback had switched in between, and its copy was
+/// to be renamed.
+#[test]
+fn the_copy_that_a_rollback_is_about_to_open_is_never_named_as_left_over() {
+    let estate = Estate::start(2, 4);
+    let (shard, write) = shard_on_pg1(&estate);
+    let name = shard.to_string();
+    estate.run(&["move", &name, "--to", "pg2", "--yes"]).ok();
+    estate.psql("pg2", &write);
+    let id = estate.last_move(shard);
+    estate.run_cut("switched/before-GuardSource", &["rollback", &id, "--yes"]);
+    let reads = |node: &str| {
+        estate
+            .psql("pg1", &format!("UPDATE shardid.map SET node = '{node}' WHERE shard = {shard}"));
+        estate.run(&["verify"]).stdout
+    };
+    let found = reads("pg2");
+    assert!(!found.contains("is a copy of shard"), "{found}");
+    let found = reads("pg1");
+    assert!(!found.contains("is a copy of shard"), "{found}");
+    estate.run(&["resume", &estate.last_move(shard)]).ok();
+    assert_eq!(estate.home(shard), "pg1");
+    estate.psql("pg1", &write);
 }
