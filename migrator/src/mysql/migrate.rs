@@ -88,10 +88,7 @@ fn tables(done: i32) -> BTreeMap<String, bool> {
             } else if let Some(name) = line.strip_prefix("DROP TABLE IF EXISTS shardid.") {
                 made.remove(name.trim_end_matches(';'));
             }
-            if line.contains(" BIGINT UNSIGNED NOT NULL AUTO_INCREMENT")
-                || line.contains(" INT UNSIGNED NOT NULL AUTO_INCREMENT")
-                || line.contains(" BIGINT UNSIGNED AUTO_INCREMENT")
-            {
+            if line.contains(" UNSIGNED ") && line.contains(" AUTO_INCREMENT") {
                 made.extend(last.clone().map(|name| (name, true)));
             }
         }
@@ -161,6 +158,7 @@ pub(crate) async fn schema(
     let said = |error: sqlx::Error| failure(node, &error);
     connection.execute(sql!("session/create_schema.sql")).await.map_err(said)?;
     connection.execute(sql!("session/keep_grants.sql")).await.map_err(said)?;
+    let was_cut = grants_are_kept(connection, node).await?;
     // Nothing is dropped by who could not give it again: what is there is given once more, which changes nothing.
     let may_not = |error: sqlx::Error| {
         let why = error
@@ -180,7 +178,13 @@ pub(crate) async fn schema(
         .at(format!("node {node}"))
         .hint("REVOKE them, and grant them again afterwards"));
     }
-    give_again(connection).await.map_err(may_not)?;
+    if let Err(error) = give_again(connection).await {
+        // Nothing is gone: what is revoked from now on is not to come back by this.
+        if !was_cut {
+            connection.execute(sql!("session/forget_grants.sql")).await.map_err(said)?;
+        }
+        return Err(may_not(error));
+    }
     make(connection, node).await?;
     cuts::at(format_args!("schema/before-grants"));
     give_again(connection).await.map_err(said)?;

@@ -1,6 +1,6 @@
 //! The nodes of a cluster as they were found, and asking them more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
 use shardid_cluster::{CatalogTruth, NodeName, NodeTruth};
@@ -84,6 +84,15 @@ impl<'f> Estate<'f> {
     pub(super) fn catalog(&self) -> Option<&CatalogTruth> {
         let seen = self.visits.iter().find_map(|visit| visit.seen.catalog.as_ref());
         seen.filter(|catalog| catalog.map.version.0 > 0)
+    }
+
+    /// The shards that moves have in hand now, by the journal.
+    pub(super) async fn moving_now(&mut self) -> Result<BTreeSet<i32>, Failure> {
+        let catalog = &self.file.declared.catalog;
+        let keeper = self.visits.iter_mut().find(|visit| visit.node == *catalog);
+        let Some(keeper) = keeper else { return Ok(BTreeSet::new()) };
+        let rows: Vec<(Vec<i32>,)> = keeper.rows(sql!("look/moving.sql")).await?;
+        Ok(rows.into_iter().flat_map(|(shards,)| shards).collect())
     }
 
     /// The nodes that have the extension.

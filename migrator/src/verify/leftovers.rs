@@ -35,7 +35,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     // is in the one, and of a move that has begun in the other, since it writes its line before
     // it makes anything.
     let mut known = of_journal(estate).await?;
-    let mut moving = under_way(estate).await?;
+    let mut moving = estate.moving_now().await?;
     let mut seen = Vec::new();
     for visit in estate.installed() {
         // Of a node that has another name in the file, or knows more than the catalogue, the
@@ -50,7 +50,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
         seen.push((visit.node.clone(), visit.seen.truth.identity.system_identifier, objects));
     }
     known.extend(of_journal(estate).await?);
-    moving.extend(under_way(estate).await?);
+    moving.extend(estate.moving_now().await?);
     let mut ranked: Vec<(usize, Finding)> = Vec::new();
     ranked.extend(cut_off(estate, &seen).await?.into_iter().map(|finding| (ORDER.len(), finding)));
     let places = Places::look(estate).await?;
@@ -107,15 +107,6 @@ async fn of_journal(estate: &mut Estate<'_>) -> Result<Known, Failure> {
     let keeper = estate.visits.iter_mut().find(|visit| visit.node == catalog);
     let Some(keeper) = keeper else { return Ok(Known::new()) };
     Ok(keeper.rows(sql!("verify/known_objects.sql")).await?.into_iter().collect())
-}
-
-/// The shards that moves have in hand now.
-async fn under_way(estate: &mut Estate<'_>) -> Result<BTreeSet<i32>, Failure> {
-    let catalog = estate.file.declared.catalog.clone();
-    let keeper = estate.visits.iter_mut().find(|visit| visit.node == catalog);
-    let Some(keeper) = keeper else { return Ok(BTreeSet::new()) };
-    let rows: Vec<(Vec<i32>,)> = keeper.rows(sql!("look/moving.sql")).await?;
-    Ok(rows.into_iter().flat_map(|(shards,)| shards).collect())
 }
 
 /// Old copies that follow by the journal, and have nothing to follow by.

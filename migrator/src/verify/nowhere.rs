@@ -92,12 +92,7 @@ async fn shut(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
         return Ok(Vec::new());
     }
     // A move may have begun or ended while we looked: first the journal again, then the nodes.
-    let mut moving: Vec<i32> = Vec::new();
-    let keeper = estate.file.declared.catalog.clone();
-    if let Some(keeper) = estate.visits.iter_mut().find(|visit| visit.node == keeper) {
-        let rows: Vec<(Vec<i32>,)> = keeper.rows(sql!("look/moving.sql")).await?;
-        moving = rows.into_iter().flat_map(|(shards,)| shards).collect();
-    }
+    let moving = estate.moving_now().await?;
     let mut findings = Vec::new();
     for (node, shut) in behind {
         let visit = estate.visits.iter_mut().find(|visit| visit.node == node);

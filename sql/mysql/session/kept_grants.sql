@@ -6,7 +6,11 @@ SELECT CAST(concat('GRANT ', replace(replace(replace(k.privileges, ',Grant', '')
 FROM shardid.kept_grant k
 JOIN mysql.user u
   ON lower(u.host) = lower(k.host)
- AND CAST(CONVERT(u.user USING utf8mb4) AS BINARY) IN (CAST(k.user AS BINARY), CAST(CONVERT(k.user USING latin1) AS BINARY))
+ AND (CAST(CONVERT(u.user USING utf8mb4) AS BINARY) = CAST(CONVERT(k.user USING latin1) AS BINARY)
+      OR CAST(CONVERT(u.user USING utf8mb4) AS BINARY) = CAST(k.user AS BINARY)
+         AND NOT EXISTS (SELECT 1 FROM mysql.user o
+                         WHERE lower(o.host) = lower(k.host)
+                           AND CAST(CONVERT(o.user USING utf8mb4) AS BINARY) = CAST(CONVERT(k.user USING latin1) AS BINARY)))
 JOIN information_schema.routines r
   ON r.routine_schema = 'shardid' AND r.routine_type = k.routine_type AND lower(r.routine_name) = lower(k.routine)
 ORDER BY 1

@@ -73,6 +73,8 @@ fn who_could_not_give_grants_again_is_refused_before_any_is_gone(engine: Engine)
     let error = servers.run(&["apply", "--yes"]).refused();
     assert!(error.contains("could not be given again") && error.contains(hint), "{error}");
     assert_eq!(servers.sql("my1", GRANTED), before);
+    // What is revoked after a try that was refused does not come back.
+    assert_eq!(servers.sql("my1", "SELECT count(*) FROM shardid.kept_grant"), "0");
     servers.edit("mysql://maker@", "mysql://root@");
     servers.run(&["apply", "--yes"]).ok();
     assert_eq!(servers.sql("my1", GRANTED), before);

@@ -1,4 +1,4 @@
--- Who has written anywhere on this server and has not ended that, the oldest first; and what ends it.
+-- Who has written anywhere on this server and has not ended that, for the longest time; and what ends it.
 WITH writing AS (
     SELECT a.xact_start AS since,
            format('process %s (%s)', a.pid, concat_ws(', ', a.usename, a.datname, nullif(a.application_name, ''))) AS who,
@@ -14,4 +14,4 @@ WITH writing AS (
 SELECT format('%s, open for %s s', who, floor(extract(epoch FROM clock_timestamp() - since))), how
   FROM writing
  ORDER BY since
- LIMIT 5
+ LIMIT 1
