@@ -2,6 +2,7 @@
 //! moves at every step.
 
 mod ahead;
+mod applications;
 mod carried;
 mod catalog;
 mod compare;
