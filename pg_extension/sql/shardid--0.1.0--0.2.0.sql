@@ -9,6 +9,16 @@
 
 SET LOCAL search_path = pg_catalog, pg_temp;
 
+-- What is there is looked at once it is locked, and has to be seen as it is then.
+DO $do$
+BEGIN
+    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        RAISE EXCEPTION 'shardid cannot be updated in a transaction whose isolation level is %', current_setting('transaction_isolation')
+            USING ERRCODE = '55000', HINT = 'BEGIN ISOLATION LEVEL READ COMMITTED; ALTER EXTENSION shardid UPDATE; COMMIT;';
+    END IF;
+END
+$do$;
+
 -- Until this is committed nobody gives these schemas other names, to have schemas of his own named below.
 DO $do$
 BEGIN
@@ -68,27 +78,34 @@ BEGIN
 END
 $do$;
 
--- A trigger runs code of whoever made it with the rights of who writes, and a foreign key has its types' casts run
--- with those of the table's owner: whoever was granted that before may have made them, or be about to.
+-- A trigger runs code of whoever made it with the rights of who writes, its condition as well, and a foreign key has
+-- its types' casts run with those of the table's owner: whoever was granted that before may have made them, or be about
+-- to. Triggers of ours are those of version 0.1.0, which are made again below.
 DO $do$
 DECLARE
-    member regclass;
+    member record;
     others text;
 BEGIN
-    FOR member IN SELECT c.oid::regclass FROM pg_depend d JOIN pg_class c ON c.oid = d.objid
+    FOR member IN SELECT c.oid::regclass AS name, c.relkind AS kind, c.relowner::regrole AS owner FROM pg_depend d JOIN pg_class c ON c.oid = d.objid
         WHERE d.classid = 'pg_class'::regclass AND d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass AND c.relkind IN ('r', 'v')
             AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
         ORDER BY c.oid
     LOOP
-        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', member);
+        -- LOCK TABLE would lock what a view reads, too, as pg_class: nobody could connect any more.
+        EXECUTE format(CASE member.kind WHEN 'v' THEN 'ALTER VIEW %s OWNER TO %s' ELSE 'LOCK TABLE %s IN ACCESS EXCLUSIVE MODE' END, member.name, member.owner);
     END LOOP;
     SELECT string_agg(o.words, ', ' ORDER BY o.words) INTO others
     FROM pg_depend d
     CROSS JOIN LATERAL (
         SELECT pg_describe_object('pg_trigger'::regclass, t.oid, 0) FROM pg_trigger t
             WHERE t.tgrelid = d.objid AND NOT t.tgisinternal
-                AND NOT EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_proc'::regclass AND f.objid = t.tgfoid
-                    AND f.deptype = 'e' AND f.refclassid = d.refclassid AND f.refobjid = d.refobjid)
+                AND NOT ((t.tgname = 'generator_changes' AND t.tgrelid = 'shardid.ticket'::regclass OR t.tgqual IS NULL)
+                    AND (t.tgrelid::regclass::text, t.tgname) IN (VALUES
+                        ('shardid.layout', 'layout_is_frozen'), ('shardid.layout', 'layouts_are_frozen'), ('shardid.shard', 'generator_changed'),
+                        ('shardid.shard', 'shard_changed'), ('shardid.id_sequence', 'generator_changed'), ('shardid.ticket', 'generator_changed'),
+                        ('shardid.ticket', 'generator_changes'), ('shardid.server', 'server_replaced'))
+                    AND EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_proc'::regclass AND f.objid = t.tgfoid
+                        AND f.deptype = 'e' AND f.refclassid = d.refclassid AND f.refobjid = d.refobjid))
         UNION ALL
         SELECT pg_describe_object('pg_constraint'::regclass, c.oid, 0) FROM pg_constraint c
             WHERE c.confrelid = d.objid AND c.contype = 'f'
@@ -185,11 +202,33 @@ CREATE OR REPLACE VIEW shardid.segments AS
     SELECT s.tag AS biz_tag, NULL::bigint AS max_id, s.step, NULL::text COLLATE "C" AS description, s.update_time,
         s.delta, s.remainder, NULL::regclass AS sequence
     FROM shardid.segment s;
-DROP TRIGGER generator_changes ON shardid.ticket;
+-- Whoever might make triggers there might put others in the place of ours.
+DROP TRIGGER IF EXISTS layout_is_frozen ON shardid.layout;
+DROP TRIGGER IF EXISTS layouts_are_frozen ON shardid.layout;
+DROP TRIGGER IF EXISTS generator_changed ON shardid.shard;
+DROP TRIGGER IF EXISTS shard_changed ON shardid.shard;
+DROP TRIGGER IF EXISTS generator_changed ON shardid.id_sequence;
+DROP TRIGGER IF EXISTS generator_changed ON shardid.ticket;
+DROP TRIGGER IF EXISTS generator_changes ON shardid.ticket;
+DROP TRIGGER IF EXISTS server_replaced ON shardid.server;
 ALTER TABLE shardid.shard ALTER sequence TYPE shardid.regsequence;
 ALTER TABLE shardid.id_sequence ALTER sequence TYPE shardid.regsequence;
 ALTER TABLE shardid.ticket ALTER sequence TYPE shardid.regsequence;
 ALTER TABLE shardid.segment ALTER sequence TYPE shardid.regsequence;
+CREATE TRIGGER layout_is_frozen BEFORE UPDATE OR DELETE ON shardid.layout
+    FOR EACH ROW EXECUTE FUNCTION shardid.layout_is_frozen();
+CREATE TRIGGER layouts_are_frozen BEFORE TRUNCATE ON shardid.layout
+    FOR EACH STATEMENT EXECUTE FUNCTION shardid.layout_is_frozen();
+CREATE TRIGGER generator_changed AFTER INSERT OR UPDATE OR DELETE ON shardid.shard
+    FOR EACH ROW EXECUTE FUNCTION shardid.generator_changed();
+CREATE TRIGGER shard_changed AFTER INSERT OR UPDATE OR DELETE ON shardid.shard
+    FOR EACH ROW EXECUTE FUNCTION shardid.shard_changed();
+CREATE TRIGGER generator_changed AFTER INSERT OR UPDATE OR DELETE ON shardid.id_sequence
+    FOR EACH ROW EXECUTE FUNCTION shardid.generator_changed();
+CREATE TRIGGER server_replaced BEFORE INSERT ON shardid.server
+    FOR EACH ROW EXECUTE FUNCTION shardid.server_replaced();
+CREATE TRIGGER generator_changed AFTER INSERT OR DELETE ON shardid.ticket
+    FOR EACH ROW EXECUTE FUNCTION shardid.generator_changed();
 CREATE TRIGGER generator_changes AFTER UPDATE ON shardid.ticket
     FOR EACH ROW WHEN ((OLD.sequence, OLD.server, OLD.servers, OLD.floor, OLD.ceiling, OLD.last_gapless IS NULL)
         IS DISTINCT FROM (NEW.sequence, NEW.server, NEW.servers, NEW.floor, NEW.ceiling, NEW.last_gapless IS NULL))

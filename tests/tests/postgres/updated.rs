@@ -171,3 +171,86 @@ fn an_update_refuses_triggers_and_foreign_keys_of_others_on_its_tables() {
                 AND x.privilege_type IN ('TRIGGER', 'REFERENCES') AND x.grantee <> c.relowner";
     assert_eq!(one::<i64>(&mut superuser, left), 0);
 }
+
+/// The function was ours and the condition was not: it ran with the rights of whoever wrote.
+#[test]
+fn an_update_takes_no_trigger_of_another_for_one_of_ours() {
+    let database = Database::fresh_plain();
+    let other = database.role("other");
+    database.psql(&format!(
+        "CREATE EXTENSION shardid VERSION '0.1.0'; GRANT TRIGGER ON ALL TABLES IN SCHEMA shardid TO {other}; \
+         GRANT CREATE ON DATABASE {} TO {other}; GRANT USAGE ON SCHEMA shardid TO {other}",
+        database.name()
+    ));
+    let mut client = database.connect_as(&other);
+    run(
+        &mut client,
+        "CREATE SCHEMA w; CREATE FUNCTION w.evil(text) RETURNS boolean LANGUAGE sql AS 'SELECT false'",
+    );
+    let mut superuser = database.connect();
+    let theirs =
+        "FOR EACH ROW WHEN (w.evil(NEW.name)) EXECUTE FUNCTION shardid.generator_changed()";
+    for (make, named, undo) in [
+        (
+            format!("CREATE TRIGGER evil BEFORE UPDATE ON shardid.ticket {theirs}"),
+            "evil",
+            "DROP TRIGGER evil ON shardid.ticket",
+        ),
+        (
+            "CREATE TRIGGER evil BEFORE UPDATE ON shardid.ticket FOR EACH ROW EXECUTE FUNCTION shardid.generator_changed()".to_owned(),
+            "evil",
+            "DROP TRIGGER evil ON shardid.ticket",
+        ),
+        (
+            format!("CREATE OR REPLACE TRIGGER generator_changed AFTER INSERT ON shardid.ticket {theirs}"),
+            "generator_changed",
+            "CREATE OR REPLACE TRIGGER generator_changed AFTER DELETE ON shardid.ticket FOR EACH STATEMENT EXECUTE FUNCTION shardid.generator_changed()",
+        ),
+    ] {
+        run(&mut client, &make);
+        let refusal = expect_error(&mut superuser, "ALTER EXTENSION shardid UPDATE", "42501");
+        assert!(refusal.detail.contains(&format!("trigger {named} on table shardid.ticket")), "{refusal:?}");
+        // The last leaves one that runs nothing of theirs, and is not what ours was.
+        run(if undo.starts_with("DROP") { &mut superuser } else { &mut client }, undo);
+    }
+    run(
+        &mut client,
+        "CREATE OR REPLACE TRIGGER generator_changes AFTER UPDATE ON shardid.ticket FOR EACH ROW WHEN (w.evil(NEW.name)) EXECUTE FUNCTION shardid.generator_changed()",
+    );
+    run(&mut superuser, "ALTER EXTENSION shardid UPDATE");
+    let triggers = "SELECT string_agg(pg_get_triggerdef(t.oid) || t.tgenabled::text, E'\\n' ORDER BY pg_get_triggerdef(t.oid)) FROM pg_trigger t \
+                    WHERE NOT t.tgisinternal AND t.tgrelid::regclass::text LIKE 'shardid.%'";
+    let fresh = Database::fresh_plain();
+    fresh.psql("CREATE EXTENSION shardid");
+    assert_eq!(database.psql(triggers), fresh.psql(triggers));
+}
+
+/// What came while it waited for a lock it did not see, and what a view reads was locked with the view: catalogs
+/// that everybody needs to connect.
+#[test]
+fn an_update_sees_what_is_there_once_it_has_locked_it_and_locks_nothing_else() {
+    let database = Database::fresh_plain();
+    database.psql("CREATE EXTENSION shardid VERSION '0.1.0'");
+    let mut client = database.connect();
+    for level in ["REPEATABLE READ", "SERIALIZABLE"] {
+        run(&mut client, &format!("SET default_transaction_isolation = '{level}'"));
+        let refusal = expect_error(&mut client, "ALTER EXTENSION shardid UPDATE", "55000");
+        assert!(refusal.message.contains(&level.to_lowercase()), "{refusal:?}");
+        // As the hint says.
+        assert_eq!(
+            refusal.hint,
+            "BEGIN ISOLATION LEVEL READ COMMITTED; ALTER EXTENSION shardid UPDATE; COMMIT;"
+        );
+    }
+    run(&mut client, "BEGIN ISOLATION LEVEL READ COMMITTED; ALTER EXTENSION shardid UPDATE");
+    let locked = "SELECT coalesce(string_agg(DISTINCT relation::regclass || ' ' || mode, ', '), '') FROM pg_locks \
+                  WHERE pid = pg_backend_pid() AND relation < 16384 AND mode ~ '^(Access)?Exclusive|^Share(RowExclusive)?Lock'";
+    assert_eq!(one::<String>(&mut client, locked), "");
+    assert!(
+        one::<i64>(
+            &mut client,
+            "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND mode = 'AccessExclusiveLock' AND relation IN ('shardid.shards'::regclass, 'shardid.ticket'::regclass)"
+        ) == 2
+    );
+    run(&mut client, "COMMIT");
+}
