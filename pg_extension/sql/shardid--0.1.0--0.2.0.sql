@@ -2716,7 +2716,7 @@ BEGIN
         JOIN pg_proc p ON p.oid = d.objid
         WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_proc'::regclass
             AND d.refobjid = 'shardid.next_id(integer)'::regprocedure
-            AND p.proname = 'next_id' AND p.pronargs = 0
+            AND p.proname = 'next_id' AND p.pronargs = 0 AND p.prokind = 'f'
     LOOP
         EXECUTE format('ALTER FUNCTION %s PARALLEL RESTRICTED', made);
     END LOOP;

@@ -226,11 +226,14 @@ fn an_update_takes_no_trigger_of_another_for_one_of_ours() {
 }
 
 /// What came while it waited for a lock it did not see, and what a view reads was locked with the view: catalogs
-/// that everybody needs to connect.
+/// that everybody needs to connect. A procedure next_id() of somebody's kept it from being done.
 #[test]
 fn an_update_sees_what_is_there_once_it_has_locked_it_and_locks_nothing_else() {
     let database = Database::fresh_plain();
-    database.psql("CREATE EXTENSION shardid VERSION '0.1.0'");
+    database.psql(
+        "CREATE EXTENSION shardid VERSION '0.1.0'; SELECT create_shard(5); CREATE SCHEMA w; \
+         CREATE PROCEDURE w.next_id() BEGIN ATOMIC SELECT next_id(5); END",
+    );
     let mut client = database.connect();
     for level in ["REPEATABLE READ", "SERIALIZABLE"] {
         run(&mut client, &format!("SET default_transaction_isolation = '{level}'"));
