@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use refinery_core::{Migration, Runner};
+use refinery_core::{Migration, Runner, Target};
 use shardid_cluster::NodeName;
 use sqlx::Executor;
 use sqlx::mysql::MySqlConnection;
@@ -69,11 +69,17 @@ pub(crate) async fn missing_routines(
     connection: &mut MySqlConnection,
     node: &NodeName,
 ) -> Result<Vec<String>, Failure> {
-    let there: Vec<String> = sqlx::query_scalar(sql!("look/routines.sql"))
-        .fetch_all(connection)
-        .await
-        .map_err(|error| failure(node, &error))?;
+    let there = routines_there(connection, node).await?;
     Ok(routines().into_iter().filter(|routine| !there.contains(routine)).collect())
+}
+
+/// The routines, triggers and views that are there, by kind and name.
+async fn routines_there(
+    connection: &mut MySqlConnection,
+    node: &NodeName,
+) -> Result<Vec<String>, Failure> {
+    let there = sqlx::query_scalar(sql!("look/routines.sql")).fetch_all(connection).await;
+    there.map_err(|error| failure(node, &error))
 }
 
 /// The tables that the migrations up to one make and leave, and whether each counts by itself.
@@ -158,57 +164,161 @@ pub(crate) async fn schema(
     let said = |error: sqlx::Error| failure(node, &error);
     connection.execute(sql!("session/create_schema.sql")).await.map_err(said)?;
     connection.execute(sql!("session/keep_grants.sql")).await.map_err(said)?;
-    let was_cut = grants_are_kept(connection, node).await?;
-    // Nothing is dropped by who could not give it again: what is there is given once more, which changes nothing.
-    let may_not = |error: sqlx::Error| {
-        let why = error
-            .as_database_error()
-            .map_or_else(|| error.to_string(), |it| it.message().to_owned());
-        Failure::new(format!(
-            "the grants on its routines could not be given again when they are made anew: {why}"
-        ))
-        .at(format!("node {node}"))
-        .hint("use a user who may read mysql.procs_priv and mysql.user, and has what is granted WITH GRANT OPTION")
+    // A program was cut before it had given again what went with the routines that it made anew.
+    give_again(connection).await.map_err(|error| may_not(node, &error))?;
+    let steps = match routines_there(connection, node).await?.is_empty() {
+        // Nothing is granted on what is not there: who makes it all need not see what others may.
+        true => {
+            let all = of_schema();
+            run(connection, &all, "shardid.schema_history", node, latest(&all)).await?;
+            Vec::new()
+        }
+        false => pending(connection, node).await?,
     };
-    let nobody = note_grants(connection).await.map_err(may_not)?;
+    let all: BTreeSet<String> = steps.iter().flat_map(|step| step.drops.clone()).collect();
+    may_give_again(connection, node, &all).await?;
+    for step in steps {
+        take(connection, node, step).await?;
+    }
+    if !missing_routines(connection, node).await?.is_empty() {
+        let step = all_again();
+        may_give_again(connection, node, &step.drops).await?;
+        take(connection, node, step).await?;
+    }
+    Ok(())
+}
+
+/// Refuses, while nothing is gone, who could not give again what is granted on routines. What is there is given
+/// once more, which changes nothing.
+async fn may_give_again(
+    connection: &mut MySqlConnection,
+    node: &NodeName,
+    drops: &BTreeSet<String>,
+) -> Result<(), Failure> {
+    note_grants(connection, node, drops).await?;
+    let Err(error) = give_again(connection).await else { return Ok(()) };
+    // What is revoked from now on is not to come back by this.
+    let forgotten = connection.execute(sql!("session/forget_grants.sql")).await;
+    forgotten.map_err(|error| failure(node, &error))?;
+    Err(may_not(node, &error))
+}
+
+/// Runs a file. Grants are kept no longer than that takes: what is granted or revoked before or after it is
+/// what counts.
+async fn take(
+    connection: &mut MySqlConnection,
+    node: &NodeName,
+    step: Step,
+) -> Result<(), Failure> {
+    let said = |error: sqlx::Error| failure(node, &error);
+    note_grants(connection, node, &step.drops).await?;
+    match step.how {
+        How::Migration(version) => {
+            run(connection, &of_schema(), "shardid.schema_history", node, version).await?;
+        }
+        How::Again(sql) => {
+            let done = sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut *connection).await;
+            done.map_err(said)?;
+        }
+    }
+    cuts::at(format_args!("schema/before-grants"));
+    give_again(connection).await.map_err(said)
+}
+
+/// A file that is to be run.
+struct Step {
+    how: How,
+    /// The routines that it drops, by kind and name in lower case, such as `function next_id`.
+    drops: BTreeSet<String>,
+}
+
+enum How {
+    /// For the first time.
+    Migration(i32),
+    /// Once more, since what it makes is missing.
+    Again(String),
+}
+
+/// What has not been run yet.
+async fn pending(connection: &mut MySqlConnection, node: &NodeName) -> Result<Vec<Step>, Failure> {
+    let said = |error: sqlx::Error| failure(node, &error);
+    let (begun, _): (bool, bool) =
+        sqlx::query_as(sql!("look/has.sql")).fetch_one(&mut *connection).await.map_err(said)?;
+    let known: Vec<(i32, String, String)> = match begun {
+        true => {
+            sqlx::query_as(sql!("look/migrations.sql")).fetch_all(connection).await.map_err(said)?
+        }
+        false => Vec::new(),
+    };
+    let done = known.iter().map(|(version, ..)| *version).max().unwrap_or(0);
+    let all = of_schema();
+    let later = all.iter().filter(|migration| migration.version() > done);
+    let step = |migration: &Migration| Step {
+        how: How::Migration(migration.version()),
+        drops: dropped_by(migration.sql().unwrap_or_default()),
+    };
+    Ok(later.map(step).collect())
+}
+
+/// All of them, in order: each may be run again, and later ones replace what earlier ones made. It is one
+/// step, since only its end has all routines.
+fn all_again() -> Step {
+    let sql: Vec<String> =
+        of_schema().iter().filter_map(|it| it.sql().map(str::to_owned)).collect();
+    let sql = sql.join("\n");
+    Step { drops: dropped_by(&sql), how: How::Again(sql) }
+}
+
+/// The routines that a file drops.
+fn dropped_by(sql: &str) -> BTreeSet<String> {
+    let name = |line: &str| {
+        let (kind, rest) = line.strip_prefix("DROP ")?.split_once(" IF EXISTS shardid.")?;
+        let name = rest.split([';', ' ']).next()?;
+        matches!(kind, "FUNCTION" | "PROCEDURE").then(|| format!("{kind} {name}").to_lowercase())
+    };
+    sql.lines().filter_map(name).collect()
+}
+
+fn may_not(node: &NodeName, error: &sqlx::Error) -> Failure {
+    let why =
+        error.as_database_error().map_or_else(|| error.to_string(), |it| it.message().to_owned());
+    Failure::new(format!(
+        "the grants on its routines could not be given again when they are made anew: {why}"
+    ))
+    .at(format!("node {node}"))
+    .hint("use a user who may read mysql.procs_priv and mysql.user, and has what is granted WITH GRANT OPTION")
+}
+
+/// Writes down what is granted on routines of ours that are about to be dropped, if any is there. Refuses
+/// where some could not be given again.
+async fn note_grants(
+    connection: &mut MySqlConnection,
+    node: &NodeName,
+    drops: &BTreeSet<String>,
+) -> Result<(), Failure> {
+    let there = routines_there(connection, node).await?;
+    let gone: Vec<&str> =
+        there.iter().map(String::as_str).filter(|name| drops.contains(*name)).collect();
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let gone = gone.join(",");
+    let nobody: Vec<String> = sqlx::query_scalar(sql!("session/whose_grants.sql"))
+        .bind(gone.as_str())
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(|error| may_not(node, &error))?;
     if let Some(who) = nobody.first() {
         return Err(Failure::new(format!(
             "the grants on its routines of {who} could not be given again when they are made anew: there is no such user"
         ))
         .at(format!("node {node}"))
-        .hint("REVOKE them, and grant them again afterwards"));
+        .hint(format!(
+            "`DROP USER IF EXISTS {who}` takes away what a user has left who is no more; else REVOKE them, and grant them again afterwards"
+        )));
     }
-    // Who makes the schema, or has nothing to give again, need not see who the server's users are.
-    let any = grants_are_kept(connection, node).await?;
-    if any && let Err(error) = give_again(connection).await {
-        // Nothing is gone: what is revoked from now on is not to come back by this.
-        if !was_cut {
-            connection.execute(sql!("session/forget_grants.sql")).await.map_err(said)?;
-        }
-        return Err(may_not(error));
-    }
-    make(connection, node).await?;
-    cuts::at(format_args!("schema/before-grants"));
-    if any {
-        give_again(connection).await.map_err(said)?;
-    }
-    connection.execute(sql!("session/forget_grants.sql")).await.map_err(said)?;
-    Ok(())
-}
-
-/// Writes down what is granted on our routines, if there are any. Returns whose grants could not be given again.
-async fn note_grants(connection: &mut MySqlConnection) -> Result<Vec<String>, sqlx::Error> {
-    let there: Vec<String> =
-        sqlx::query_scalar(sql!("look/routines.sql")).fetch_all(&mut *connection).await?;
-    if there.is_empty() {
-        return Ok(Vec::new());
-    }
-    let nobody: Vec<String> =
-        sqlx::query_scalar(sql!("session/whose_grants.sql")).fetch_all(&mut *connection).await?;
-    if nobody.is_empty() {
-        connection.execute(sql!("session/note_grants.sql")).await?;
-    }
-    Ok(nobody)
+    let noted = sqlx::query(sql!("session/note_grants.sql")).bind(gone);
+    noted.execute(connection).await.map(|_| ()).map_err(|error| may_not(node, &error))
 }
 
 /// Whether a program was cut before it had given again what was granted.
@@ -216,14 +326,18 @@ pub(crate) async fn grants_are_kept(
     connection: &mut MySqlConnection,
     node: &NodeName,
 ) -> Result<bool, Failure> {
-    sqlx::query_scalar(sql!("look/grants_are_kept.sql"))
-        .fetch_one(connection)
-        .await
-        .map_err(|error| failure(node, &error))
+    let kept = sqlx::query_scalar(sql!("look/grants_are_kept.sql")).fetch_one(connection).await;
+    kept.map_err(|error| failure(node, &error))
 }
 
-/// Gives again what is written down.
+/// Gives again what is written down, and forgets it. Who has nothing to give need not see who the
+/// server's users are.
 async fn give_again(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+    let any: bool =
+        sqlx::query_scalar(sql!("look/grants_are_kept.sql")).fetch_one(&mut *connection).await?;
+    if !any {
+        return Ok(());
+    }
     let statements: Vec<String> =
         sqlx::query_scalar(sql!("session/kept_grants.sql")).fetch_all(&mut *connection).await?;
     connection.execute(sql!("session/no_new_users.sql")).await?;
@@ -231,23 +345,7 @@ async fn give_again(connection: &mut MySqlConnection) -> Result<(), sqlx::Error>
         sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut *connection).await?;
     }
     connection.execute(sql!("session/begin.sql")).await?;
-    Ok(())
-}
-
-/// Runs what there is to run.
-async fn make(connection: &mut MySqlConnection, node: &NodeName) -> Result<(), Failure> {
-    run(connection, &of_schema(), "shardid.schema_history", node).await?;
-    if missing_routines(connection, node).await?.is_empty() {
-        return Ok(());
-    }
-    // All of them, in order: each may be run again, and later ones replace what earlier ones made.
-    for migration in of_schema() {
-        let sql = migration.sql().unwrap_or_default().to_owned();
-        sqlx::raw_sql(sqlx::AssertSqlSafe(sql))
-            .execute(&mut *connection)
-            .await
-            .map_err(|error| failure(node, &error))?;
-    }
+    connection.execute(sql!("session/forget_grants.sql")).await?;
     Ok(())
 }
 
@@ -256,7 +354,8 @@ pub(crate) async fn catalog(
     connection: &mut MySqlConnection,
     node: &NodeName,
 ) -> Result<(), Failure> {
-    run(connection, &of_catalog(), "shardid.catalog_history", node).await
+    let all = of_catalog();
+    run(connection, &all, "shardid.catalog_history", node, latest(&all)).await
 }
 
 async fn run(
@@ -264,23 +363,27 @@ async fn run(
     migrations: &[Migration],
     history: &str,
     node: &NodeName,
+    up_to: i32,
 ) -> Result<(), Failure> {
     connection
         .execute(sql!("session/create_schema.sql"))
         .await
         .map_err(|error| failure(node, &error))?;
     let done = Runner::new(migrations)
+        .set_target(Target::Version(up_to))
         .set_migration_table_name(history)
         .run_async(&mut Session(connection))
         .await;
-    done.map(|_| ()).map_err(|error| {
-        let cause =
-            std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<sqlx::Error>());
-        match cause {
-            Some(cause) => failure(node, cause),
-            None => Failure::new(error).at(format!("node {node}")),
-        }
-    })
+    done.map(|_| ()).map_err(|error| said_of_run(error, node))
+}
+
+fn said_of_run(error: refinery_core::Error, node: &NodeName) -> Failure {
+    let cause =
+        std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<sqlx::Error>());
+    match cause {
+        Some(cause) => failure(node, cause),
+        None => Failure::new(error).at(format!("node {node}")),
+    }
 }
 
 refinery_session!(Session, MySqlConnection);

@@ -1,7 +1,7 @@
 -- The statements that give again what is written down, of routines and to users that are there: nobody is made by them.
 -- The engines write names down twice encoded (a ü as two letters), and roles and PUBLIC of MariaDB without a host.
 SELECT CAST(concat('GRANT ', replace(replace(replace(k.privileges, ',Grant', ''), 'Grant,', ''), 'Grant', 'USAGE'), ' ON ', k.routine_type, ' shardid.`', k.routine, '` TO ',
-              if(u.host = '' AND u.user = 'PUBLIC', 'PUBLIC', quote(u.user)), if(u.host = '', '', concat('@', quote(u.host))),
+              if(u.host = '' AND u.user = 'PUBLIC', 'PUBLIC', quote(u.user)), if(u.host = '' AND @@version LIKE '%MariaDB%', '', concat('@', quote(u.host))),
               if(find_in_set('Grant', k.privileges), ' WITH GRANT OPTION', '')) AS CHAR) AS statement
 FROM shardid.kept_grant k
 JOIN mysql.user u
