@@ -39,11 +39,6 @@ pub(crate) struct Horizon {
     taken_over: Cell<Oid>,
 }
 
-/// A drift that is remembered before it is used: the default of `shardid.max_drift`. A
-/// larger one that a session sets is remembered when it uses it. After a promotion all shards go so far ahead of
-/// the clock, and are refused while that is more than is allowed then.
-const USUAL_DRIFT_US: i64 = 10_000_000;
-
 static HORIZON: BackendLocal<Horizon> = BackendLocal::new(Horizon {
     instant: Highest::new(c"horizon"),
     largest_drift: Highest::new(c"largest_drift"),
@@ -80,9 +75,10 @@ impl Horizon {
         self.instant.at_most_at(lsn)
     }
 
-    /// Has the horizon be as far ahead of the clock as ids may be.
+    /// Has the horizon be as far ahead of the clock as anybody's ids may be.
     pub(crate) fn raise_by_drift(&self) -> Result<(), Report> {
-        let ahead_us = backend::now_us().saturating_add(settings::max_drift_us());
+        let drift_us = settings::max_drift_us().max(settings::max_drift_of_any_us());
+        let ahead_us = backend::now_us().saturating_add(drift_us);
         self.raise(ahead_us, true).map(|_| ())
     }
 
@@ -159,7 +155,9 @@ fn usual_ms() -> i64 {
     if found_for_us == max_drift_us {
         return usual_ms;
     }
-    let usual_us = USUAL_DRIFT_US.max(settings::max_drift_of_all_us());
+    // After a promotion all shards go so far ahead of the clock, and are refused while that is more
+    // than is allowed then.
+    let usual_us = settings::USUAL_DRIFT_US.max(settings::max_drift_of_all_us());
     let usual_ms = max_drift_us.min(usual_us) / 1_000;
     FOUND.get().set((max_drift_us, usual_ms));
     usual_ms

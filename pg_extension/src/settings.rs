@@ -13,6 +13,9 @@ static BLOCK: GucSetting<i32> = GucSetting::<i32>::new(256);
 
 const DAY_MS: i32 = 86_400_000;
 
+/// The default of `shardid.max_drift`, in microseconds.
+pub(crate) const USUAL_DRIFT_US: i64 = 10_000_000;
+
 /// How far ahead in time a shard's position is logged, in microseconds; never above the drift allowed.
 pub(crate) fn lease_us() -> i64 {
     i64::from(LEASE_MS.get().min(MAX_DRIFT_MS.get())) * 1_000
@@ -28,10 +31,16 @@ pub(crate) fn max_drift_of_all_us() -> i64 {
     page::others_settings::setting_of_all(c"shardid.max_drift").saturating_mul(1_000)
 }
 
-/// The largest that the settings of any role and database of this server say.
+/// The largest that the settings of the server and of any role and database of it say.
+///
+/// Where some role or database has one of its own, that may be what hides the server's from this session: then it
+/// is the default at least.
 pub(crate) fn max_drift_of_any_us() -> i64 {
-    let ms = page::others_settings::largest_setting_of_any("shardid.max_drift");
-    ms.saturating_mul(1_000).max(max_drift_of_all_us())
+    let all_us = max_drift_of_all_us();
+    match page::others_settings::largest_setting_of_any("shardid.max_drift") {
+        Some(ms) => all_us.max(ms.saturating_mul(1_000)).max(USUAL_DRIFT_US),
+        None => all_us,
+    }
 }
 
 /// How long a call waits for the clock to catch up, in milliseconds.

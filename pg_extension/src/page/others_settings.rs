@@ -18,9 +18,9 @@ pub(crate) fn setting_of_all(name: &'static CStr) -> i64 {
 }
 
 /// The largest value that a setting in milliseconds has for any role or database of this server,
-/// whoever asks; 0 where it has none.
-pub(crate) fn largest_setting_of_any(name: &str) -> i64 {
-    let mut largest = 0;
+/// whoever asks; `None` where it is set for none of them.
+pub(crate) fn largest_setting_of_any(name: &str) -> Option<i64> {
+    let mut largest = None;
     // SAFETY: an ordinary scan of a catalog, whose third column is an array of texts that is never
     // null. If something raises an error, the end of the transaction closes both.
     unsafe {
@@ -38,7 +38,7 @@ pub(crate) fn largest_setting_of_any(name: &str) -> i64 {
             let settings = pg_sys::heap_getattr(tuple, 3, (*relation).rd_att, &mut is_null);
             if !is_null {
                 for setting in texts_of(settings) {
-                    largest = largest.max(milliseconds_in(&setting, name).unwrap_or(0));
+                    largest = largest.max(milliseconds_in(&setting, name));
                 }
             }
         }

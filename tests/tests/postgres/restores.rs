@@ -5,12 +5,12 @@
 use std::fs;
 use std::time::Duration;
 
-use shardid_tests::{Database, Server, wait_until};
+use shardid_tests::{Database, Server, expect_error, wait_until};
 
 use crate::account::{
     AHEAD, Account, COARSE, DRIFT, Generator, assert_ahead, assert_none_twice, builder, ids_of,
 };
-use crate::ask::run;
+use crate::ask::{one, run};
 
 const GENERATORS: [Generator; 2] = [Generator::Shard(5), Generator::Sequence(6)];
 
@@ -184,6 +184,30 @@ fn a_promoted_standby_goes_as_far_ahead_as_the_settings_of_any_role_allow() {
     standby.start();
     standby.promote();
     goes_on(accounts, &standby, &database);
+}
+
+/// A role that is allowed less than the server's default had given the first id, and was the first to ask after the
+/// promotion: it went by what it is allowed itself, into the midst of others' ids.
+#[test]
+fn a_promoted_standby_goes_as_far_ahead_as_others_than_who_asks_may() {
+    let primary = Server::builder().fsync(false).start();
+    let database = Database::on(&primary);
+    database.psql(
+        "SELECT create_shard(5); CREATE ROLE careful SUPERUSER LOGIN; ALTER ROLE careful SET shardid.max_drift = '500ms'",
+    );
+    run(&mut database.connect_as("careful"), "SELECT next_id(5)");
+    let standby = Server::builder().fsync(false).name("standby").start_standby_of(&primary);
+    primary.wait_for(&standby);
+    primary.kill9();
+    standby.promote();
+    let mut careful = standby.connect_as(database.name(), "careful");
+    run(&mut careful, "SET shardid.max_wait = 0");
+    // Ten seconds, the default, may have been given out.
+    let now: i64 =
+        one(&mut careful, "SELECT (extract(epoch FROM clock_timestamp()) * 1e6)::bigint");
+    expect_error(&mut careful, "SELECT next_id(5)", "55000");
+    let horizon: i64 = one(&mut careful, "SELECT last_value FROM shardid.horizon");
+    assert!(horizon >= now + 10_000_000, "{horizon} at {now}");
 }
 
 /// The copy's pages were written on the new timeline, and were taken for pages of it.
