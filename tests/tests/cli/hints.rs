@@ -39,6 +39,12 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ),
     ("move/clean/before.sql", "ON COMMIT DROP", "a temporary table of ours"),
     ("mysql/migrate.rs", "DROP TABLE IF EXISTS shardid.", "read in our migrations, not said"),
+    ("mysql/migrate.rs", "line.strip_prefix(", "read in our migrations, not said"),
+    (
+        "mysql/migrate.rs",
+        "DROP USER IF EXISTS",
+        "nobody has that name: what goes are the grants that are left of it",
+    ),
     ("move/stream/unpublish.sql", "DROP PUBLICATION", "a statement: of our own publication"),
     ("move/stream/unsubscribe.sql", "DROP SUBSCRIPTION", "a statement: of our own subscription"),
     (
