@@ -5,7 +5,7 @@ use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 use crate::page;
 
 static LEASE_MS: GucSetting<i32> = GucSetting::<i32>::new(1_000);
-static MAX_DRIFT_MS: GucSetting<i32> = GucSetting::<i32>::new(10_000);
+static MAX_DRIFT_MS: GucSetting<i32> = GucSetting::<i32>::new(USUAL_DRIFT_MS);
 static MAX_WAIT_MS: GucSetting<i32> = GucSetting::<i32>::new(1_000);
 static MAX_JUMP_MS: GucSetting<i32> = GucSetting::<i32>::new(3_600_000);
 static SHARD: GucSetting<i32> = GucSetting::<i32>::new(-1);
@@ -13,8 +13,9 @@ static BLOCK: GucSetting<i32> = GucSetting::<i32>::new(256);
 
 const DAY_MS: i32 = 86_400_000;
 
-/// The default of `shardid.max_drift`, in microseconds.
-pub(crate) const USUAL_DRIFT_US: i64 = 10_000_000;
+/// The default of `shardid.max_drift`.
+const USUAL_DRIFT_MS: i32 = 10_000;
+pub(crate) const USUAL_DRIFT_US: i64 = USUAL_DRIFT_MS as i64 * 1_000;
 
 /// How far ahead in time a shard's position is logged, in microseconds; never above the drift allowed.
 pub(crate) fn lease_us() -> i64 {
