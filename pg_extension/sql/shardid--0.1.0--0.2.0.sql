@@ -682,6 +682,10 @@ LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_te
 DECLARE
     owner oid := (SELECT c.relowner FROM pg_class c WHERE c.oid = relation);
 BEGIN
+    IF owner IS NULL THEN
+        RAISE EXCEPTION 'relation % was made meanwhile, and this transaction does not see it', relation
+            USING ERRCODE = '40001', HINT = 'Try again in a transaction of its own.';
+    END IF;
     IF NOT shardid.may_own(owner, listed) THEN
         RAISE EXCEPTION 'relation % exists already and belongs to role "%"', relation, pg_get_userbyid(owner)
             USING ERRCODE = '42501',
@@ -700,6 +704,10 @@ LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_te
 DECLARE
     owner oid := (SELECT n.nspowner FROM pg_namespace n WHERE n.oid = schema);
 BEGIN
+    IF owner IS NULL THEN
+        RAISE EXCEPTION 'schema % was made meanwhile, and this transaction does not see it', schema
+            USING ERRCODE = '40001', HINT = 'Try again in a transaction of its own.';
+    END IF;
     -- Whoever owns it may drop or rename what is in it.
     IF NOT shardid.may_own(owner, listed) THEN
         RAISE EXCEPTION 'schema % belongs to role "%"', schema, pg_get_userbyid(owner)
@@ -1965,6 +1973,10 @@ COMMENT ON TABLE shardid.server IS 'at most one row: what the program shardid kn
 COMMENT ON COLUMN shardid.server.instance IS 'made with the row; a copy or a restored dump has that of its original';
 COMMENT ON FUNCTION shardid.server_replaced() IS
     'has the row of a restored dump take the place of the one that is there';
+COMMENT ON SCHEMA shardid IS 'tables, views and inner functions of the extension shardid';
+COMMENT ON TABLE shardid.layout IS
+    'how an id is put together: (time * shards + shard) * slots + slot; add one with create_layout()';
+COMMENT ON COLUMN shardid.ticket.server IS 'which of the servers that share the ticket this is: its numbers are server, server + servers, ...';
 COMMENT ON COLUMN shardid.ticket.sequence IS 'where the numbers come from; null where it was dropped';
 COMMENT ON COLUMN shardid.segment.sequence IS 'where the whole numbers come from; null where it was dropped';
 -- The program makes it with its first mark: one that came with the extension would be in the
@@ -2805,6 +2817,8 @@ DECLARE
 BEGIN
     EXECUTE format($grant$GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO %I WITH GRANT OPTION$grant$, owner);
     EXECUTE format($grant$GRANT USAGE ON SCHEMA shardid TO %I WITH GRANT OPTION$grant$, owner);
+    EXECUTE (SELECT format($grant$REVOKE GRANT OPTION FOR CREATE ON SCHEMA shardid FROM %s$grant$, n.nspowner::regrole)
+        FROM pg_namespace n WHERE n.nspname = 'shardid');
     EXECUTE format($grant$GRANT SELECT, INSERT, UPDATE, DELETE ON
     shardid.layout, shardid.shard, shardid.id_sequence, shardid.dropped_id_sequence, shardid.cluster,
     shardid.ticket, shardid.server, shardid.segment, shardid.shard_term

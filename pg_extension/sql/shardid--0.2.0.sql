@@ -705,6 +705,10 @@ LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_te
 DECLARE
     owner oid := (SELECT c.relowner FROM pg_class c WHERE c.oid = relation);
 BEGIN
+    IF owner IS NULL THEN
+        RAISE EXCEPTION 'relation % was made meanwhile, and this transaction does not see it', relation
+            USING ERRCODE = '40001', HINT = 'Try again in a transaction of its own.';
+    END IF;
     IF NOT shardid.may_own(owner, listed) THEN
         RAISE EXCEPTION 'relation % exists already and belongs to role "%"', relation, pg_get_userbyid(owner)
             USING ERRCODE = '42501',
@@ -723,6 +727,10 @@ LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_te
 DECLARE
     owner oid := (SELECT n.nspowner FROM pg_namespace n WHERE n.oid = schema);
 BEGIN
+    IF owner IS NULL THEN
+        RAISE EXCEPTION 'schema % was made meanwhile, and this transaction does not see it', schema
+            USING ERRCODE = '40001', HINT = 'Try again in a transaction of its own.';
+    END IF;
     -- Whoever owns it may drop or rename what is in it.
     IF NOT shardid.may_own(owner, listed) THEN
         RAISE EXCEPTION 'schema % belongs to role "%"', schema, pg_get_userbyid(owner)

@@ -12,7 +12,7 @@ use crate::ask::{ids, one, run, run_ahead, run_sequence_ahead};
 
 /// Runs a program to its end and returns what it wrote.
 #[track_caller]
-fn output(command: &mut Command) -> String {
+pub(crate) fn output(command: &mut Command) -> String {
     let output = command.output().expect("it can be run");
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("a dump is text")

@@ -364,6 +364,32 @@ fn the_function_of_a_shard_is_dropped_with_it_after_an_update_and_after_a_dump()
     }
 }
 
+/// In a snapshot from before, the schema had no owner, and none was found wanting: who makes it
+/// can drop what is in it.
+#[test]
+fn a_schema_that_somebody_else_has_made_since_a_transaction_began_is_not_used() {
+    let database = Database::fresh();
+    let intruder = database.role("intruder");
+    database.psql(&format!("GRANT CREATE ON DATABASE {} TO {intruder}", database.name()));
+    let mut client = database.connect_as(&intruder);
+    for (sql, schema) in [
+        ("SELECT create_ticket('photos')", "shardid_tickets"),
+        ("SELECT create_segment('orders', 10)", "shardid_segments"),
+    ] {
+        let mut superuser = database.connect();
+        run(&mut superuser, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class");
+        run(
+            &mut client,
+            &format!("CREATE SCHEMA {schema}; GRANT ALL ON SCHEMA {schema} TO PUBLIC"),
+        );
+        let refusal = expect_error(&mut superuser, sql, "40001");
+        assert!(refusal.message.contains(schema), "{refusal:?}");
+        assert!(refusal.hint.starts_with("Try again"), "{refusal:?}");
+        run(&mut superuser, "ROLLBACK");
+        assert!(expect_error(&mut superuser, sql, "42501").message.contains(schema));
+    }
+}
+
 /// A role with CREATE on the database made the schema of a shard to come, and in it a sequence that
 /// stood in 2060: create_shard took it up, and every other shard could be made to follow.
 #[test]

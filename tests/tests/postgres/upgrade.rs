@@ -9,6 +9,7 @@ use shardid_tests::postgres::Client;
 use shardid_tests::{Database, Refusal, Server, assert_unique, expect_error, wait_until};
 
 use crate::ask::{column, ids, one, run, run_ahead};
+use crate::dump::output;
 use crate::surface::PRESENT;
 
 /// Where the extension's SQL is kept; a script for each version, and one for each step.
@@ -65,6 +66,41 @@ fn every_shipped_version_is_updated_to_what_a_new_installation_has() {
         );
         let updated: Vec<String> = column(&mut database.connect(), &present);
         assert_eq!(updated, expected, "from {version}");
+    }
+}
+
+/// What pg_dump says of the extension itself, member by member, as pg_upgrade has it do.
+fn members(database: &Database) -> Vec<String> {
+    let dumped = output(database.command("pg_dump").args(["--binary-upgrade", "--schema-only"]));
+    dumped
+        .lines()
+        // Numbers of objects, of transactions and of the dump are each database's own.
+        .filter(|line| {
+            !["binary_upgrade", "relfrozenxid", "WHERE oid = "].iter().any(|own| line.contains(own))
+        })
+        .filter(|line| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict"))
+        .filter(|line| !line.contains("setval('shardid.horizon'"))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Three comments and a grant option were those of the version before.
+#[test]
+fn an_updated_extension_is_to_the_letter_what_a_new_one_is() {
+    let fresh = Database::fresh();
+    let expected = members(&fresh);
+    assert!(expected.iter().any(|line| line.starts_with("COMMENT ON SCHEMA shardid")));
+    for version in shipped() {
+        let database = Database::fresh_plain();
+        database.psql(&format!(
+            "CREATE EXTENSION shardid VERSION '{version}'; ALTER EXTENSION shardid UPDATE"
+        ));
+        let updated = members(&database);
+        let differs = |these: &[String], those: &[String]| -> Vec<String> {
+            these.iter().filter(|line| !those.contains(line)).cloned().collect()
+        };
+        assert_eq!(differs(&updated, &expected), differs(&expected, &updated), "from {version}");
+        assert!(updated == expected, "in another order from {version}");
     }
 }
 

@@ -1,10 +1,9 @@
 //! Who may use tickets and segments, and what a dump carries of them.
 
-use std::process::Command;
-
 use shardid_tests::{Database, Server, expect_error};
 
 use crate::ask::{column, ids, one, run};
+use crate::dump::output;
 
 #[test]
 fn taking_numbers_takes_usage_on_the_sequence_and_no_more() {
@@ -266,12 +265,4 @@ fn dropped_and_created_anew_it_goes_on_above_the_old_numbers() {
     run(&mut knew, "SELECT next_ticket('photos')");
     run(&mut client, "SELECT drop_ticket('photos'); SELECT create_ticket('photos', 2, 2)");
     assert_eq!(ids(&mut knew, "SELECT next_ticket('photos')"), [2]);
-}
-
-/// Runs a program to its end and returns what it wrote.
-#[track_caller]
-fn output(command: &mut Command) -> String {
-    let output = command.output().expect("it can be run");
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("a dump is text")
 }
