@@ -42,10 +42,10 @@ pub use set::{ShardSet, ShardSetError};
 pub use shard::{Shard, ShardCount, ShardError};
 pub use spread::{SpreadError, spread};
 pub use tickets::{
-    ChangeEffect, ChangeState, Class, DeclaredTicket, KnownServer, KnownTicket, MARGIN, NoRoom,
-    SERVERS_MAX, Seen, SeenAt, TicketChange, TicketNote, TicketPlan, TicketProblem, TicketServer,
-    TicketState, TicketStep, TicketTruth, change_effects, classes, first_floor, next_change_state,
-    problems, safe_floor, ticket_plan, unseen,
+    ByHand, ChangeEffect, ChangeState, Class, DeclaredTicket, KnownServer, KnownTicket, MARGIN,
+    NoRoom, SERVERS_MAX, Seen, SeenAt, TicketChange, TicketNote, TicketPlan, TicketProblem,
+    TicketServer, TicketState, TicketStep, TicketTruth, change_effects, classes, first_floor,
+    next_change_state, problems, safe_floor, ticket_plan, unseen,
 };
 pub use truth::{
     CatalogCluster, CatalogNode, CatalogTruth, Extension, Identity, Membership, Migration,

@@ -236,6 +236,8 @@ fn refusals(
             TicketProblem::Stray { ticket: of, node } => of == ticket && !after.contains(node),
             TicketProblem::Standing(_) => false,
             TicketProblem::SameServer(..) => true,
+            // What it says of another ticket is of no account here.
+            TicketProblem::ByHand { what, .. } => what.is_ticket(ticket),
             other => other.node().is_some_and(|node| {
                 (before.contains(node) || after.contains(node)) && !gone.contains(node)
             }),

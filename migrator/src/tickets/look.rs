@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
 use shardid_cluster::{
-    Class, NodeName, Shard, ShardSet, TicketName, TicketServer, TicketState, TicketTruth,
+    ByHand, Class, NodeName, Shard, ShardSet, TicketName, TicketServer, TicketState, TicketTruth,
 };
 use sqlx::FromRow;
 
@@ -197,10 +197,19 @@ async fn ask(
                 // The last is made again, and whatever else there is not.
                 done -= 1;
             } else {
-                answer.server.elsewhere = sqlx::query_scalar(mysql::sql!("look/elsewhere.sql"))
-                    .fetch_one(&mut *connection)
-                    .await
-                    .map_err(|error| mysql::failure(node, &error))?;
+                let of_another: Vec<(String, String, bool, bool)> =
+                    sqlx::query_as(mysql::sql!("look/elsewhere.sql"))
+                        .fetch_all(&mut *connection)
+                        .await
+                        .map_err(|error| mysql::failure(node, &error))?;
+                for (what, name, is_taken, is_gapless) in of_another {
+                    let by_hand = &mut answer.server.by_hand;
+                    match is_taken {
+                        true => answer.server.elsewhere = true,
+                        false if is_gapless => by_hand.push(ByHand::Gapless(name)),
+                        false => by_hand.push(ByHand::NoRoom(format!("{what} {name}"))),
+                    }
+                }
             }
         }
         if done < answer.latest {

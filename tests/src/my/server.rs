@@ -246,7 +246,7 @@ impl Server {
         super::query(&mut self.connect(), sql).pop().unwrap_or_else(|| panic!("{sql} has no row"))
     }
 
-    /// Installs the schema once more.
+    /// Installs the schema, or once more.
     pub fn install(&self) {
         super::install::install(self);
     }

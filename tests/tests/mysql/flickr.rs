@@ -308,3 +308,20 @@ fn what_is_there_under_these_names_is_not_replaced(engine: Engine) {
         "RENAME TABLE `viewed`.`Tickets64` TO `viewed`.`Tickets64_before`; CALL shardid.create_flickr_tables('viewed', 2, 2)",
     );
 }
+
+/// A database that is there by another case of its letters was to be made first, which failed. MySQL
+/// takes the setting only where its folder is made with it.
+#[test]
+fn a_database_is_found_by_any_case_of_its_name_where_the_server_has_but_one() {
+    let server =
+        Server::builder(Engine::MariaDb).option("--lower-case-table-names=1").bare().start();
+    server.install();
+    let client = &mut server.connect();
+    query::<u64>(
+        client,
+        "CREATE DATABASE Flickr; CALL shardid.create_flickr_tables('Flickr', 1, 2); USE Flickr",
+    );
+    assert_eq!([replace(client, "Tickets64"), replace(client, "tickets64")], [1, 3]);
+    query::<u64>(client, "CALL shardid.create_flickr_tables('FLICKR', 1, 2)");
+    expect_refused(client, "CALL shardid.create_flickr_tables('Photos', 1, 2)", "42704");
+}

@@ -241,7 +241,8 @@ fn a_table_that_is_missing_is_named_and_not_made_anew(engine: Engine) {
 
 fn a_server_that_took_over_is_found_and_goes_on_above_what_was_seen(engine: Engine) {
     let servers = Servers::start(engine, 2);
-    servers.sql("my2", "CALL shardid.create_shard(5, 'instagram'); CALL shardid.create_ticket('own', 1, 1); SELECT shardid.next_ticket('own')");
+    servers.sql("my2", "CALL shardid.create_shard(5, 'instagram'); CALL shardid.create_ticket('own', 1, 1); SELECT shardid.next_ticket('own'); \
+         CALL shardid.create_ticket('invoices', 1, 1); SELECT shardid.next_ticket_gapless('invoices')");
     let last = take(&servers, "my2", 100) + 2 * 99;
     servers.is_clean();
     // What a replica has that was promoted: all of another server, but not its number.
@@ -266,6 +267,24 @@ fn a_server_that_took_over_is_found_and_goes_on_above_what_was_seen(engine: Engi
     // One that is no ticket of the cluster file goes on a million numbers later.
     assert_eq!(servers.sql("my2", "SELECT shardid.next_ticket('own')"), "1000002");
     servers.sql("my2", "SELECT shardid.next_id(5)");
+    // Of one without gaps nobody but its owner knows the last number; nothing else is raised for it
+    // again and again.
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 1);
+    let said = "ticket invoices, which has no gaps, on my2 is of the server that this one took over from, and hands out nothing: \
+         on my2, with its last number: CALL shardid.raise_ticket('invoices', …)";
+    assert!(run.stdout.contains(said), "{}", run.stdout);
+    assert!(!run.stdout.contains("took over from another server"), "{}", run.stdout);
+    let plan = servers.run(&["plan"]);
+    assert!(!plan.stdout.contains("my2"), "{}", plan.stdout);
+    let refused = servers.try_sql("my2", "SELECT shardid.next_ticket_gapless('invoices')");
+    let refused = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        refused.contains("CALL shardid.raise_ticket('invoices', its last number)"),
+        "{refused}"
+    );
+    servers.sql("my2", "CALL shardid.raise_ticket('invoices', 1)");
+    assert_eq!(servers.sql("my2", "SELECT shardid.next_ticket_gapless('invoices')"), "2");
     servers.is_clean();
 }
 

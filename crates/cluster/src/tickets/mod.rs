@@ -104,6 +104,34 @@ impl TicketState {
     }
 }
 
+/// What a server has of another one, and adopting leaves as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ByHand {
+    /// A ticket without gaps: somebody has to say its last number.
+    Gapless(String),
+    /// A ticket or a segment tag that is too near its end for numbers to be left out.
+    NoRoom(String),
+}
+
+impl ByHand {
+    /// Whether it is this ticket.
+    pub fn is_ticket(&self, ticket: &TicketName) -> bool {
+        match self {
+            Self::Gapless(name) => name == ticket.as_str(),
+            Self::NoRoom(what) => what.strip_prefix("ticket ") == Some(ticket.as_str()),
+        }
+    }
+}
+
+impl std::fmt::Display for ByHand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Gapless(ticket) => write!(f, "ticket {ticket}, which has no gaps,"),
+            Self::NoRoom(what) => write!(f, "{what}, which is near its end,"),
+        }
+    }
+}
+
 /// What one ticket server said.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TicketServer {
@@ -113,6 +141,8 @@ pub struct TicketServer {
     pub mark: Option<String>,
     /// Whether what it has is of another server, which it took over from or was made from.
     pub elsewhere: bool,
+    /// What of that has to be taken over by hand.
+    pub by_hand: Vec<ByHand>,
     /// The last of our migrations that was run there; `None` where the tickets
     /// come with something else (PostgreSQL's extension).
     pub migration: Option<i32>,

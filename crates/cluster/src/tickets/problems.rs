@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::names::{NodeName, TicketName};
 use crate::set::ShardSet;
-use crate::tickets::{Class, TicketTruth, classes};
+use crate::tickets::{ByHand, Class, TicketTruth, classes};
 
 /// Something on a server that could repeat a number.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -46,6 +46,16 @@ pub enum TicketProblem {
         "node {0} took over from another server, or was made from one: it hands out no ids and no tickets"
     )]
     Elsewhere(NodeName),
+    /// Something that it has of another server is not adopted with the rest.
+    #[error(
+        "{what} on {node} is of the server that this one took over from, and hands out nothing"
+    )]
+    ByHand {
+        /// What it is.
+        what: ByHand,
+        /// The server.
+        node: NodeName,
+    },
     /// Two nodes are one server, or one is a copy of the other.
     #[error("nodes {0} and {1} are one server, or one is a copy of the other")]
     SameServer(NodeName, NodeName),
@@ -119,6 +129,12 @@ impl TicketProblem {
             | Self::Elsewhere(_)
             | Self::Missing { .. }
             | Self::Ceiling { .. } => "shardid apply".to_owned(),
+            Self::ByHand { what: ByHand::Gapless(ticket), node } => {
+                format!("on {node}, with its last number: CALL shardid.raise_ticket('{ticket}', …)")
+            }
+            Self::ByHand { what: ByHand::NoRoom(_), node } => format!(
+                "on {node}, with as many numbers as that server may have handed out besides: CALL shardid.adopt_leaving_out(…)"
+            ),
             Self::SameServer(_, second) => format!(
                 "stop one of them, give node {second} a server of its own, then `shardid apply`"
             ),
@@ -169,6 +185,7 @@ impl TicketProblem {
             | Self::OldMark(node)
             | Self::OtherServer(node)
             | Self::Elsewhere(node)
+            | Self::ByHand { node, .. }
             | Self::Missing { node, .. }
             | Self::Stray { node, .. }
             | Self::Ceiling { node, .. }
@@ -238,6 +255,12 @@ pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
         if server.elsewhere {
             found.push(TicketProblem::Elsewhere(node.clone()));
         }
+        found.extend(
+            server
+                .by_hand
+                .iter()
+                .map(|what| TicketProblem::ByHand { what: what.clone(), node: node.clone() }),
+        );
         match truth.known_servers.get(node) {
             Some(known) if known.identity != server.identity => {
                 found.push(TicketProblem::OtherServer(node.clone()));

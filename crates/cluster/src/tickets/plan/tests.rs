@@ -32,6 +32,7 @@ fn standing(servers: &[(&str, u64)]) -> TicketTruth {
             identity: format!("id of {name}"),
             mark: Some("m".into()),
             elsewhere: false,
+            by_hand: Vec::new(),
             migration: Some(3),
             tickets: [(ticket(), state)].into(),
             shards: ShardSet::new(),
