@@ -129,10 +129,12 @@ pub enum Refusal {
     AnotherServer {
         /// The node.
         node: NodeName,
-        /// What the catalogue knows.
+        /// What the catalogue knows, or the node's shards do.
         known: Identity,
         /// What answered.
         found: Identity,
+        /// Whether the catalogue is being made from the nodes.
+        rebuilt: bool,
     },
     /// A node takes no writes.
     #[error("node {0} is a standby, which takes no writes")]
@@ -299,8 +301,9 @@ impl Refusal {
             Self::SameServer { first, second } => {
                 format!("look at `url` of nodes {first} and {second}; two nodes need two databases")
             }
-            Self::AnotherServer { node, .. } => format!(
-                "if {node} was restored or upgraded to a new server, and the old one is gone for good: `shardid apply --adopt {node}`"
+            Self::AnotherServer { node, rebuilt, .. } => format!(
+                "if {node} was restored or upgraded to a new server, and the old one is gone for good: `shardid {} --adopt {node}`",
+                if *rebuilt { "catalog rebuild" } else { "apply" }
             ),
             Self::Standby(node) => format!("point `url` of node {node} at the primary"),
             Self::NotInstalled(_) => {

@@ -50,7 +50,7 @@ impl Truth {
     pub fn rebuild_map(&mut self, declared: &Declared) -> Result<(), Refusal> {
         let members = self.nodes.values().filter_map(|node| node.member.as_ref());
         let ours = members.filter(|member| member.cluster == declared.name.as_str());
-        let newest = ours.map(|member| member.map_version).max().unwrap_or_default();
+        let newest = ours.map(|member| member.newest).max().unwrap_or_default();
         let version = self.catalog.map.version;
         if newest <= version {
             return Err(Refusal::NothingToRebuild { catalog: declared.catalog.clone(), version });
@@ -197,6 +197,9 @@ pub struct NodeTruth {
     pub sent: ShardSet,
     /// Shards here that do not carry this cluster, node and server as their home.
     pub unstamped: ShardSet,
+    /// The database that shards here were taken in by for this cluster, if that is another: this
+    /// one was made from it.
+    pub copy_of: Option<Identity>,
     /// Shards here that have another layout than the cluster's.
     pub other_layout: ShardSet,
     /// The roles by which other nodes follow this one; `None` where that is not for us to
@@ -250,4 +253,7 @@ pub struct Membership {
     pub node: String,
     /// The version of the map it has a copy of.
     pub map_version: MapVersion,
+    /// The newest version that it or a shard here knows of: a move opens and closes its shard before
+    /// it brings the map.
+    pub newest: MapVersion,
 }

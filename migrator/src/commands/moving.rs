@@ -13,8 +13,8 @@ use crate::cli::{self, By, Drain, ManyMoves, MoveOptions, Moves, Rebalance, Stan
 use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::moving::{self, Journal, Options, Pace, Road, Server, check_all, drive};
-use crate::postgres::{ids, sql};
+use crate::moving::{self, Journal, Options, Pace, Road, Server, check_all, drive, shard_sizes};
+use crate::postgres::ids;
 use crate::talk;
 use crate::view::moves as view;
 
@@ -94,11 +94,10 @@ async fn loads(
     let mut loads = BTreeMap::new();
     for declared in file.declared.postgres() {
         let mut server = Server::look(file, &declared.name).await?;
-        let sizes: Vec<(i32, i64)> =
-            server.rows(sqlx::query_as(sql!("move/shard_sizes.sql"))).await?;
-        let sizes: BTreeMap<i32, u64> =
-            sizes.into_iter().map(|(shard, bytes)| (shard, bytes.unsigned_abs())).collect();
-        let size = |shard: Shard| (shard, sizes.get(&shard.as_sql()).copied().unwrap_or(0));
+        let sizes = shard_sizes(&mut server).await?;
+        let size = |shard: Shard| {
+            (shard, sizes.get(&shard.as_sql()).map_or(0, |bytes| bytes.unsigned_abs()))
+        };
         loads.insert(
             declared.name.clone(),
             NodeLoad {

@@ -8,6 +8,7 @@ use sqlx::AssertSqlSafe;
 
 use super::login;
 use super::server::Server;
+use super::sizes::shard_sizes;
 use crate::failure::Failure;
 use crate::postgres::sql;
 use crate::talk;
@@ -42,9 +43,7 @@ pub(super) async fn room(
     for planned in moves {
         if !sizes.contains_key(&planned.source) {
             let source = servers.get_mut(&planned.source).expect("the caller has connected");
-            let rows: Vec<(i32, i64)> =
-                source.rows(sqlx::query_as(sql!("move/shard_sizes.sql"))).await?;
-            sizes.insert(&planned.source, rows.into_iter().collect());
+            sizes.insert(&planned.source, shard_sizes(source).await?);
         }
         let bytes = sizes[&planned.source].get(&planned.shard.as_sql()).copied().unwrap_or(0);
         *coming.entry(&planned.target).or_default() += bytes;

@@ -38,9 +38,24 @@ pub(crate) async fn truth(file: &ClusterFile, task: &str) -> Result<Truth, Failu
             Err(failure) => failures.push(failure),
         }
     }
+    let keeper = &file.declared.catalog;
+    if failures.is_empty()
+        && let Some(address) = file.postgres().find(|(node, _)| *node == keeper)
+        && truth.nodes.values().any(|seen| knows_newer(seen, &truth.catalog))
+    {
+        // A move may have gone on between the two looks, and the catalogue is always before the nodes.
+        let seen = look_at(&file.declared, keeper, address.1, task).await?;
+        truth.catalog = seen.catalog.unwrap_or_default();
+    }
     truth.find_renames(|name| file.declared.node(name).is_some());
     followers::note_streams(&mut truth, journal, &following);
     Failure::all(failures).map_or(Ok(truth), Err)
+}
+
+/// Whether a node knows a newer map than a catalogue that has one.
+fn knows_newer(seen: &NodeTruth, catalog: &CatalogTruth) -> bool {
+    let version = catalog.map.version;
+    version.0 > 0 && seen.member.as_ref().is_some_and(|member| member.newest > version)
 }
 
 /// What was seen on one node.
@@ -129,6 +144,8 @@ struct ShardsRow {
     home: Option<String>,
     same_layout: bool,
     stamped: bool,
+    server: Option<i64>,
+    database: Option<String>,
     is_sent: bool,
     shards: Vec<i32>,
 }
@@ -169,6 +186,7 @@ async fn look_inside(
         moved: BTreeMap::new(),
         sent: ShardSet::new(),
         unstamped: ShardSet::new(),
+        copy_of: None,
         other_layout: ShardSet::new(),
         followers: None,
     };
@@ -188,14 +206,15 @@ async fn look_inside(
             .map(LayoutRow::layout)
             .transpose()
             .map_err(|error| odd(format!("layout {} makes no sense: {error}", declared.layout)))?;
-        let member: Option<(String, String, i64)> = sqlx::query_as(sql!("look/member.sql"))
+        let member: Option<(String, String, i64, i64)> = sqlx::query_as(sql!("look/member.sql"))
             .fetch_optional(&mut *connection)
             .await
             .map_err(said)?;
-        truth.member = member.map(|(cluster, node, version)| Membership {
+        truth.member = member.map(|(cluster, node, version, newest)| Membership {
             cluster,
             node,
             map_version: MapVersion(version),
+            newest: MapVersion(newest),
         });
         let rows: Vec<ShardsRow> = sqlx::query_as(sql!("look/shards.sql"))
             .bind(declared.name.as_str())
@@ -246,6 +265,10 @@ fn sort_in(truth: &mut NodeTruth, row: ShardsRow) -> Result<(), String> {
         other => return Err(format!("shards {shards} are in the odd state {other}")),
     }
     if matches!(row.state.as_str(), "open" | "fenced") {
+        if let (Some(system_identifier), Some(database)) = (row.server, row.database) {
+            let home = Identity { system_identifier, database };
+            truth.copy_of = truth.copy_of.take().or((home != truth.identity).then_some(home));
+        }
         if !row.stamped {
             truth.unstamped = truth.unstamped.or(&shards);
         }

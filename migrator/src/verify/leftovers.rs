@@ -40,9 +40,10 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     for visit in estate.installed() {
         // Of a node that has another name in the file, or knows more than the catalogue, the
         // journal does not know what is in use.
-        let is_known = visit.seen.truth.member.as_ref().is_none_or(|member| {
-            member.node == visit.node.as_str() && member.map_version <= version
-        });
+        let is_known =
+            visit.seen.truth.member.as_ref().is_none_or(|member| {
+                member.node == visit.node.as_str() && member.newest <= version
+            });
         if !is_known {
             continue;
         }

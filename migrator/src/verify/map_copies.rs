@@ -14,7 +14,7 @@ pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
             findings.extend(places(estate, catalog, visit));
             continue;
         };
-        let newer = visit.seen.truth.member.as_ref().map(|member| member.map_version)
+        let newer = visit.seen.truth.member.as_ref().map(|member| member.newest)
             > Some(catalog.map.version);
         let mend = match newer {
             true => format!(
@@ -74,6 +74,9 @@ fn version(catalog: &CatalogTruth, visit: &Visit) -> Option<String> {
         // Without the extension there is nothing to have a copy in.
         None if visit.seen.truth.extension.installed.is_none() => None,
         None => Some("has no copy of the map".to_owned()),
+        Some(member) if member.newest > right => {
+            Some(format!("knows map version {}, and the catalogue has {right}", member.newest))
+        }
         Some(member) if member.map_version != right => {
             Some(format!("has map version {}, and the catalogue has {right}", member.map_version))
         }

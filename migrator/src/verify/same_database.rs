@@ -1,11 +1,15 @@
-//! Two nodes that are one database, or a database and a physical copy of it.
+//! Two nodes that are one database, or a database and a physical copy of it; and a node that is
+//! another database than it was.
 //!
 //! Databases of one server have one system identifier too, and are fine.
 
+use shardid_cluster::Refusal;
+
+use super::estate::Visit;
 use super::{Estate, Finding};
 
 pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings = others(estate);
     for (i, first) in estate.visits.iter().enumerate() {
         for second in &estate.visits[i + 1..] {
             let identity = &first.seen.truth.identity;
@@ -25,4 +29,21 @@ pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Nodes that are not the databases that the catalogue knows.
+fn others(estate: &Estate<'_>) -> Vec<Finding> {
+    let Some(catalog) = estate.catalog() else { return Vec::new() };
+    let other = |visit: &Visit| {
+        let (known, found) =
+            (&catalog.nodes.get(&visit.node)?.identity, &visit.seen.truth.identity);
+        let refusal = (known != found).then(|| Refusal::AnotherServer {
+            node: visit.node.clone(),
+            known: known.clone(),
+            found: found.clone(),
+            rebuilt: false,
+        })?;
+        Some(Finding::between(refusal.to_string(), refusal.hint()))
+    };
+    estate.visits.iter().filter_map(other).collect()
 }

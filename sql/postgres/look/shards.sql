@@ -7,6 +7,9 @@ SELECT state,
         AND node IS NOT DISTINCT FROM $2
         AND system_identifier IS NOT DISTINCT FROM (SELECT c.system_identifier FROM pg_control_system() c)
         AND database IS NOT DISTINCT FROM current_database()) AS stamped,
+       -- Where they were taken in for this cluster, in a database that this one is a copy of.
+       CASE WHEN cluster = $1 AND state <> 'moved' THEN system_identifier END AS server,
+       CASE WHEN cluster = $1 AND state <> 'moved' THEN database END AS database,
        -- What is published is looked up once: a node knows all shards of the cluster.
        (state = 'moved' AND coalesce(sequence IN
            (SELECT c.oid
@@ -16,4 +19,4 @@ SELECT state,
              WHERE p.pubname ~ '^shardid_(move|back)_[0-9]+$'), false)) AS is_sent,
        array_agg(shard ORDER BY shard) AS shards
   FROM shardid.shard
- GROUP BY 1, 2, 3, 4, 5
+ GROUP BY 1, 2, 3, 4, 5, 6, 7

@@ -47,6 +47,8 @@ SELECT format('%I.%I', n.nspname, c.relname)       AS table,
            SELECT DISTINCT CASE x.grantee WHEN 0 THEN 'public' ELSE pg_get_userbyid(x.grantee)::text END
              FROM aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) x
             WHERE x.privilege_type = 'INSERT'
+              -- What a move brings has its ids.
+              AND pg_get_userbyid(x.grantee) !~ '^shardid_(move|back)_[0-9]+$'
               AND NOT has_sequence_privilege(
                       CASE x.grantee WHEN 0 THEN 'public' ELSE pg_get_userbyid(x.grantee) END,
                       t.sequence::oid, 'USAGE, UPDATE')

@@ -3,6 +3,7 @@
 
 mod ahead;
 mod applications;
+mod behind;
 mod carried;
 mod catalog;
 mod compare;

@@ -71,7 +71,7 @@ impl fmt::Display for Case {
 }
 
 /// The places of some states, in order.
-fn places(kind: MoveKind, states: &[MoveState]) -> Vec<String> {
+pub(crate) fn places(kind: MoveKind, states: &[MoveState]) -> Vec<String> {
     let mut places = Vec::new();
     for state in states {
         for effect in effects(kind, *state) {

@@ -1,6 +1,7 @@
 //! What is looked at of two servers together before anything is made.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use shardid_tests::estate::Estate;
 
@@ -223,4 +224,37 @@ fn a_node_whose_commits_wait_for_nobody_is_named_before_anything_is_made() {
     assert!(moves.contains("follows"), "{moves}");
     estate.run(&["retire", "1", "--yes"]).ok();
     assert_eq!(estate.run(&["moves", "--over", "0"]).ok(), "no moves\n");
+}
+
+/// What there is to move is summed up first, of all shards of the node: somebody who held a table of any
+/// had every plan of moves wait for him, without a word. (The copy waits for his transaction's end, and says so.)
+#[test]
+fn a_table_that_somebody_holds_holds_no_plan_of_moves_up() {
+    let estate = Estate::start(2, 4);
+    let mut here = (0..4).filter(|shard| estate.home(*shard) == "pg1");
+    let (moved, held) = (here.next().unwrap(), here.next().unwrap());
+    for shard in [moved, held] {
+        estate.make_tables(shard);
+        let table = format!("shard_{shard:04}.item");
+        estate.psql(
+            "pg1",
+            &format!(
+                "INSERT INTO {table} (n) SELECT * FROM generate_series(1, 100); ANALYZE {table}"
+            ),
+        );
+    }
+    let mut holder = estate.node("pg1").connect("app");
+    holder.batch_execute(&format!("BEGIN; LOCK TABLE shard_{held:04}.item")).unwrap();
+    let name = moved.to_string();
+    for words in [
+        &["rebalance", "--dry-run"][..],
+        &["drain", "pg1", "--dry-run"],
+        &["move", &name, "--to", "pg2", "--dry-run"],
+    ] {
+        let began = Instant::now();
+        let run = estate.run(words);
+        assert_eq!(run.code, 0, "{words:?}: {}", run.stderr);
+        assert!(began.elapsed() < Duration::from_secs(20), "{words:?} took {:?}", began.elapsed());
+    }
+    holder.batch_execute("ROLLBACK").unwrap();
 }

@@ -73,7 +73,7 @@ fn cluster(declared: &Declared, truth: &Truth) -> Vec<Refusal> {
                     catalog: catalog.clone(),
                     node: node.clone(),
                     cluster: member.cluster.clone(),
-                    version: member.map_version,
+                    version: member.newest,
                 });
             }
         }
@@ -124,13 +124,16 @@ fn nodes(
             continue;
         }
         found.extend(belongs(declared, name, seen, version, truth));
+        // A catalogue that was lost knows nothing; the node's own shards do.
         let known = truth.catalog.nodes.get(name).map(|node| &node.identity);
+        let known = known.or(seen.copy_of.as_ref());
         if let Some(known) = known.filter(|known| **known != seen.identity && !adopt.contains(name))
         {
             found.push(Refusal::AnotherServer {
                 node: name.clone(),
                 known: known.clone(),
                 found: seen.identity.clone(),
+                rebuilt: truth.catalog.rebuilt,
             });
         }
         if seen.standby {
@@ -177,11 +180,11 @@ fn belongs(
     if member.node != name.as_str() && !was_renamed {
         return Some(Refusal::OtherNode { node: name.clone(), found: member.node.clone() });
     }
-    (member.map_version > version).then(|| Refusal::CatalogBehind {
+    (member.newest > version).then(|| Refusal::CatalogBehind {
         catalog: declared.catalog.clone(),
         version,
         node: name.clone(),
-        found: member.map_version,
+        found: member.newest,
     })
 }
 

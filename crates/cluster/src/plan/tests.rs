@@ -67,6 +67,7 @@ fn empty_server(number: i64) -> NodeTruth {
         moved: BTreeMap::new(),
         sent: ShardSet::new(),
         unstamped: ShardSet::new(),
+        copy_of: None,
         other_layout: ShardSet::new(),
         followers: Some(BTreeMap::new()),
     }
@@ -154,6 +155,7 @@ fn take(declared: &Declared, truth: &mut Truth, step: &Step) {
                 cluster: declared.name.to_string(),
                 node: node.to_string(),
                 map_version: *to,
+                newest: *to,
             });
         }
         Step::OpenShards { node, shards } => {

@@ -3,6 +3,12 @@
 use super::*;
 use crate::truth::CatalogTruth;
 
+/// Has a node know a version of the map.
+fn tell(seen: &mut NodeTruth, version: i64) {
+    let member = seen.member.as_mut().unwrap();
+    (member.map_version, member.newest) = (MapVersion(version), MapVersion(version));
+}
+
 /// Two nodes; shard 0 was moved to pg2 by version 2.
 fn moved() -> (Declared, Truth) {
     let declared = declared(8, &[("pg1", 1), ("pg2", 1)]);
@@ -14,12 +20,12 @@ fn moved() -> (Declared, Truth) {
     pg2.open = pg2.open.or(&one);
     let at_pg1 = pg2.moved.get_mut("pg1").unwrap();
     *at_pg1 = at_pg1.without(&one);
-    pg2.member.as_mut().unwrap().map_version = MapVersion(2);
+    tell(pg2, 2);
     let pg1 = truth.nodes.get_mut(&node("pg1")).unwrap();
     pg1.open = pg1.open.without(&one);
     let at_pg2 = pg1.moved.get_mut("pg2").unwrap();
     *at_pg2 = at_pg2.or(&one);
-    pg1.member.as_mut().unwrap().map_version = MapVersion(2);
+    tell(pg1, 2);
     assert_eq!(plan_of(&declared, &truth).unwrap().steps, []);
     (declared, truth)
 }
@@ -58,7 +64,7 @@ fn a_catalogue_from_an_older_backup_is_brought_up_to_the_nodes() {
     is_rebuilt(&declared, older.clone(), 1);
     // The second time it is lost the term is the next one.
     for seen in older.nodes.values_mut() {
-        seen.member.as_mut().unwrap().map_version = MapVersion(1_000_000_017);
+        tell(seen, 1_000_000_017);
     }
     is_rebuilt(&declared, older, 2);
 }

@@ -19,8 +19,12 @@ fn wrong_addresses_are_noticed() {
 
     let mut foreign = empty_servers(&declared);
     foreign.catalog = living(&declared).catalog;
-    foreign.nodes.get_mut(&two).unwrap().member =
-        Some(Membership { cluster: "other".into(), node: "x".into(), map_version: MapVersion(3) });
+    foreign.nodes.get_mut(&two).unwrap().member = Some(Membership {
+        cluster: "other".into(),
+        node: "x".into(),
+        map_version: MapVersion(3),
+        newest: MapVersion(3),
+    });
     assert!(refused(&declared, &foreign).contains("node pg2 belongs to cluster other"));
 
     let mut standby = empty_servers(&declared);
@@ -95,8 +99,7 @@ fn shards_in_two_places_are_refused() {
     pg1.moved.insert("pg2".into(), set("3,4-7"));
     let text = refused(&declared, &behind);
     assert_eq!(text, "node pg1 says that shard 3 is on pg2, but the map has it on pg1");
-    behind.nodes.get_mut(&node("pg1")).unwrap().member.as_mut().unwrap().map_version =
-        MapVersion(2);
+    behind.nodes.get_mut(&node("pg1")).unwrap().member.as_mut().unwrap().newest = MapVersion(2);
     assert!(refused(&declared, &behind).contains("newer than version 1 of the catalogue"));
 }
 
