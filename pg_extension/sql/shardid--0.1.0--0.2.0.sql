@@ -619,7 +619,7 @@ BEGIN
     ) AS listed (kind, name) LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'sequence % exists already: it is % %', path, taken.kind, taken.name
-            USING ERRCODE = '42P07', HINT = format('Choose another name, or rename it: %s RENAME TO ...;', shardid.alter_command(sequence));
+            USING ERRCODE = '42P07', HINT = 'Choose another name.';
     END IF;
 END
 $$;
@@ -949,7 +949,17 @@ COMMENT ON FUNCTION shardid.check_unused(text, oid, oid[], oid[], text, oid[]) I
 
 CREATE FUNCTION shardid.check_next_id(shard integer, schema name, sequence regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    owner oid := (SELECT p.proowner FROM pg_proc p JOIN shardid.next_id_functions(shard, sequence) f ON f = p.oid
+        JOIN pg_class c ON c.oid = sequence AND c.relowner = p.proowner
+        WHERE p.pronamespace = to_regnamespace(quote_ident(schema)) AND NOT shardid.may_own(p.proowner, 'shardid.shard'::regclass));
 BEGIN
+    IF owner IS NOT NULL THEN
+        RAISE EXCEPTION 'function %.next_id() exists already and belongs to role "%"', quote_ident(schema), pg_get_userbyid(owner)
+            USING ERRCODE = '42501',
+                DETAIL = 'It is taken up only from its caller, or from a role that may write to shardid.shard.',
+                HINT = format('If that role may make shards here: GRANT INSERT ON shardid.shard TO %I; else choose another schema.', pg_get_userbyid(owner));
+    END IF;
     -- Whoever owns it may give it another body later, and defaults of others call it.
     IF EXISTS (SELECT FROM pg_proc p
         WHERE p.pronamespace = to_regnamespace(quote_ident(schema)) AND p.proname = 'next_id' AND p.pronargs = 0

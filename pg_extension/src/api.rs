@@ -211,7 +211,8 @@ fn last_id_at_most(
     if sequence.is_some_and(|sequence| !backend::may_see(sequence)) {
         report::no_privilege(&sequence.map(backend::relation_name).unwrap_or_default()).throw();
     }
-    let known = sequence.and_then(|sequence| {
+    // The lock is kept: whoever may only read a table gets none on it.
+    let known = sequence.filter(|sequence| backend::is_sequence(*sequence)).and_then(|sequence| {
         held::lock(sequence);
         // Of an unlogged one, or in a new file, nothing is known.
         sequence::last(sequence, backend::timeline()).ok().flatten()

@@ -20,6 +20,7 @@ pgrx::pg_module_magic!();
 #[pgrx::pg_guard]
 #[allow(non_snake_case)]
 extern "C-unwind" fn _PG_init() {
+    page::no_backtraces();
     settings::register();
     page::watch_relations();
     page::watch_discard();

@@ -114,10 +114,12 @@ pub(crate) fn as_server(program: &Path, variables: &[(&str, String)]) -> Command
             .arg(program);
     } else {
         command = Command::new(program);
-        command.envs(variables.iter().map(|(key, value)| (key, value)));
     }
     command.current_dir("/");
     clean(&mut command);
+    if user().is_none() {
+        command.envs(variables.iter().map(|(key, value)| (key, value)));
+    }
     command
 }
 
@@ -129,8 +131,7 @@ pub(crate) fn give(path: &Path) {
     }
 }
 
-/// Keeps what the caller's shell has set for itself away from servers and
-/// clients: a backtrace of the extension would show in the DETAIL of errors.
+/// Keeps what the caller's shell has set for itself away from servers and clients.
 fn clean(command: &mut Command) {
     for name in
         ["RUST_BACKTRACE", "PGDATABASE", "PGOPTIONS", "PGSERVICE", "PGPASSFILE", "PGSSLMODE"]

@@ -154,8 +154,11 @@ impl Server {
             .append(true)
             .open(self.log_file())
             .expect("the log can be written");
+        // What a server's administrator sets for other programs shows in no DETAIL of ours.
+        let mut variables = self.clock.variables(&self.folder);
+        variables.push(("RUST_BACKTRACE", "1".to_owned()));
         self.installation
-            .as_server("postgres", &self.clock.variables(&self.folder))
+            .as_server("postgres", &variables)
             .arg("-D")
             .arg(self.data())
             .stdin(Stdio::null())

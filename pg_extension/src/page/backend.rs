@@ -268,6 +268,30 @@ pub(crate) fn is_there(relation: pg_sys::Oid) -> bool {
     unsafe { !pg_sys::get_rel_name(relation).is_null() }
 }
 
+/// Has errors come without backtraces, whatever `RUST_BACKTRACE` says where the server was started.
+///
+/// pgrx puts them into the DETAIL that every client reads, and writes one at each call into the server that an
+/// error passes: minutes, from deep within an expression, in which nothing interrupts the backend. Who wants
+/// them says `RUST_LIB_BACKTRACE=1`.
+pub(crate) fn no_backtraces() {
+    const NAME: &str = "RUST_LIB_BACKTRACE";
+    if std::env::var_os(NAME).is_some() {
+        return;
+    }
+    // SAFETY: a backend has but this thread.
+    unsafe { std::env::set_var(NAME, "0") };
+    // This library, and no other, remembers it from its first look on.
+    let _ = std::backtrace::Backtrace::capture();
+    // SAFETY: as above.
+    unsafe { std::env::remove_var(NAME) };
+}
+
+/// Whether a relation is a sequence.
+pub(crate) fn is_sequence(relation: pg_sys::Oid) -> bool {
+    // SAFETY: a lookup.
+    unsafe { pg_sys::get_rel_relkind(relation) as u8 == pg_sys::RELKIND_SEQUENCE }
+}
+
 /// `schema.name` of a relation, quoted, for messages; its number where it is gone.
 pub(crate) fn relation_name(relation: pg_sys::Oid) -> String {
     // SAFETY: each lookup returns a copy or null.

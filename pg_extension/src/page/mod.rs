@@ -26,7 +26,7 @@ pub(crate) mod sequence;
 pub(crate) mod text;
 mod triggers;
 
-pub(crate) use backend::{BackendLocal, reserve_settings, watch_relations};
+pub(crate) use backend::{BackendLocal, no_backtraces, reserve_settings, watch_relations};
 pub(crate) use discard::watch_discard;
 pub(crate) use entry::sqlstate_number;
 pub(crate) use triggers::own_rows_are_left_out;

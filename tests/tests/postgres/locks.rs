@@ -316,3 +316,22 @@ fn nobody_waits_for_who_drops_another_id_sequence_of_the_shard() {
     let left = "SELECT count(*) FROM shardid.id_sequence; SELECT shard, floor IS NOT NULL FROM shardid.dropped_id_sequence";
     assert_eq!(database.psql(left), "2\n5|t");
 }
+
+/// Whoever may only read a table could keep everybody from making an index on it.
+#[test]
+fn asking_how_far_a_generator_went_locks_no_table() {
+    let database = with_shard_5();
+    let reader = database.role("reader");
+    database.psql(&format!("CREATE TABLE public.t (a int); GRANT SELECT ON public.t TO {reader}"));
+    let mut asking = database.connect_as(&reader);
+    run(
+        &mut asking,
+        "BEGIN; SELECT shardid.last_id_at_most('public.t', 5, 'instagram'), shardid.last_id_at_most('shardid.shard', 5, 'instagram')",
+    );
+    let locks: Vec<String> = column(
+        &mut asking,
+        "SELECT relation::regclass::text FROM pg_locks JOIN pg_class c ON c.oid = relation \
+         WHERE pid = pg_backend_pid() AND mode = 'RowExclusiveLock' AND relkind <> 'S'",
+    );
+    assert_eq!(locks, Vec::<String>::new());
+}

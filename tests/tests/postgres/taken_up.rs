@@ -143,3 +143,29 @@ fn a_plain_sequence_is_no_ticket() {
     let refusal = expect_error(&mut client, "SELECT create_ticket('b')", "42P07");
     assert!(refusal.message.contains("is not a ticket of server 1 of 1"), "{refusal:?}");
 }
+
+/// A dump without data, restored by a superuser: no way of taking the owner's function up was named.
+#[test]
+fn a_next_id_of_another_role_is_taken_up_once_that_role_may_make_shards() {
+    let database = Database::fresh();
+    let owner = database.role("owner");
+    database.psql(&format!(
+        "SELECT create_shard(5); CREATE TABLE t (id bigint DEFAULT shard_0005.next_id()); DELETE FROM shardid.shard; \
+         ALTER SCHEMA shard_0005 OWNER TO {owner}; ALTER SEQUENCE shard_0005.shard_id_seq OWNER TO {owner}; \
+         ALTER FUNCTION shard_0005.next_id() OWNER TO {owner}"
+    ));
+    let mut client = database.connect();
+    let refusal = expect_error(&mut client, "SELECT create_shard(5)", "42501");
+    assert!(refusal.message.contains("shard_0005.next_id()"), "{refusal:?}");
+    let (grant, _) = refusal.hint.split_once("; else").expect("a command, and what else");
+    run(&mut client, grant.split_once(": ").expect("the command").1);
+    run(&mut client, "SELECT create_shard(5); INSERT INTO t DEFAULT VALUES");
+    // One that is somebody's own is none to be taken up.
+    run(
+        &mut client,
+        &format!(
+            "CREATE SCHEMA own; CREATE FUNCTION own.next_id() RETURNS bigint RETURN 1; ALTER FUNCTION own.next_id() OWNER TO {owner}"
+        ),
+    );
+    expect_error(&mut client, "SELECT create_shard(6, 'own')", "42723");
+}
