@@ -103,7 +103,16 @@ fn a_shard_behind_a_fence_beside_its_open_home_is_found() {
         "DELETE FROM shardid.shard WHERE shard = 3; SELECT create_shard(3);
          UPDATE shardid.shard SET state = 'fenced', map_version = 1 WHERE shard = 3",
     );
+    // The move has ended since, and the map of all is as new as the shard.
     cluster.nodes[1].psql("UPDATE shardid.shard SET map_version = 2 WHERE shard = 3");
+    cluster.nodes[0].psql(
+        "UPDATE shardid.catalog SET map_version = 2;
+         UPDATE shardid.map SET map_version = 2 WHERE shard = 3;
+         INSERT INTO shardid.map_history (map_version, changed_by, change) VALUES (2, 'test', 'a move')",
+    );
+    for node in &cluster.nodes {
+        node.psql("UPDATE shardid.cluster SET map_version = 2");
+    }
     let refused = cluster.run(&["apply", "--yes"]);
     assert!(refused.stderr.contains("`shardid verify` says what closes it"), "{}", refused.stderr);
     let found = finding(&cluster, &[]);

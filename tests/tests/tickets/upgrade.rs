@@ -12,8 +12,9 @@ const GRANTED: &str = "SELECT concat_ws(' ', p.user, p.host, p.routine_type, low
 
 const USERS: &str = "SELECT count(*), min(hex(u.user)), max(hex(u.user)) FROM mysql.user u";
 
-/// Has the last files be run again, as on a server that has not had them yet.
-const OLDER: &str = "DELETE FROM shardid.schema_history ORDER BY version DESC LIMIT 3";
+/// Has the files from 39 on be run again, as on a server that has not had them yet: the first of them
+/// makes `raise_ticket` anew, a later one `adopt_leaving_out`, whose grant is there yet at a cut between.
+const OLDER: &str = "DELETE FROM shardid.schema_history WHERE version >= 39";
 
 /// A server with grants of every form.
 fn granted(engine: Engine) -> (Servers, String) {
