@@ -714,7 +714,7 @@ BEGIN
             USING ERRCODE = '42501',
                 DETAIL = format('It is taken up only from its caller, or from a role that may write to %s.', listed),
                 HINT = CASE WHEN EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = relation)
-                    THEN format('If its numbers can be trusted: %s OWNER TO CURRENT_USER; else rename it.', shardid.alter_command(relation))
+                    THEN format('If its numbers can be trusted, its owner or a superuser may give it away: %s OWNER TO %I; else rename it.', shardid.alter_command(relation), current_user)
                     ELSE format('It is no sequence. Choose another name, or rename it: %s RENAME TO ...;', shardid.alter_command(relation)) END;
     END IF;
 END
@@ -736,7 +736,7 @@ BEGIN
         RAISE EXCEPTION 'schema % belongs to role "%"', schema, pg_get_userbyid(owner)
             USING ERRCODE = '42501',
                 DETAIL = format('It is used only if it belongs to its caller, or to a role that may write to %s.', listed),
-                HINT = format('If what is in it can be trusted: ALTER SCHEMA %s OWNER TO CURRENT_USER; else rename it.', schema);
+                HINT = format('If what is in it can be trusted, its owner or a superuser may give it away: ALTER SCHEMA %s OWNER TO %I; else rename it.', schema, current_user);
     END IF;
 END
 $$;
@@ -981,7 +981,7 @@ BEGIN
         RAISE EXCEPTION 'function %.next_id() exists already and belongs to role "%"', quote_ident(schema), pg_get_userbyid(owner)
             USING ERRCODE = '42501',
                 DETAIL = 'It is taken up only from its caller, or from a role that may write to shardid.shard.',
-                HINT = format('If that role may make shards here: GRANT INSERT ON shardid.shard TO %I; else choose another schema.', pg_get_userbyid(owner));
+                HINT = format('If that role may make shards here: GRANT INSERT ON shardid.shard TO %I;', pg_get_userbyid(owner));
     END IF;
     -- Whoever owns it may give it another body later, and defaults of others call it.
     IF EXISTS (SELECT FROM pg_proc p
@@ -992,7 +992,7 @@ BEGIN
         RAISE EXCEPTION 'schema "%" has a function next_id() of its own', schema
             USING ERRCODE = '42723',
                 DETAIL = 'Whatever calls that one would call another, or none.',
-                HINT = format('Choose another schema: SELECT create_shard(%s, ''another schema'');', shard);
+                HINT = format('Rename that one: ALTER FUNCTION %I.next_id() RENAME TO ...; or have a new shard in a schema of its own: SELECT create_shard(%s, schema => ..., layout => ...);', schema, shard);
     END IF;
 END
 $$;

@@ -289,7 +289,13 @@ pub(crate) fn horizon_too_far(id: i64, max_jump_us: i64) -> Report {
 }
 
 pub(crate) fn layout_ended(layout: &str) -> Report {
-    Report::new(b"22003", format!("layout \"{layout}\" has no ids left: its time is over")).hint(
+    Report::new(
+        b"22003",
+        format!(
+            "layout \"{layout}\" has no ids left: the next one would be of a time past its end"
+        ),
+    )
+    .hint(
         "SELECT name, ends_at FROM shardid.layouts; create the shard anew on a layout that lasts.",
     )
 }

@@ -65,7 +65,7 @@ pub enum LayoutError {
     #[error("tick must be between 1 microsecond and 1 day, not {0} microseconds")]
     Tick(i64),
     /// An epoch that leaves no time at all.
-    #[error("epoch is too late: no time is left after it")]
+    #[error("epoch is too late, or ticks are too many: the end is beyond what a time can say")]
     Epoch,
     /// `ticks × shards × slots` is larger than 2^63.
     #[error(
