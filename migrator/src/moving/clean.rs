@@ -113,10 +113,35 @@ async fn drop_behind_locks(server: &mut Server, record: &Move) -> Result<(), Fai
         return Err(still_used(server, record).await);
     }
     let gone = gone_with_it(server).await?;
-    match gone.is_empty() {
-        true => Ok(()),
-        false => Err(takes_along(server, record, &gone)),
+    if !gone.is_empty() {
+        return Err(takes_along(server, record, &gone));
     }
+    // The schema is ours alone now: nobody can make anything in it any more, and another session
+    // sees all that was there before it went.
+    let mut other = connect(&server.node, &server.address, "move").await?;
+    let made = sqlx::query_scalar(sql!("move/clean/made_since.sql")).bind(schema);
+    let made: Vec<String> =
+        made.fetch_all(&mut other).await.map_err(|error| failure(&server.node, &error))?;
+    check_made_since(server, record, &made)
+}
+
+/// Refuses to drop a copy in which somebody has made tables that are none of the shard.
+fn check_made_since(server: &Server, record: &Move, made: &[String]) -> Result<(), Failure> {
+    if made.is_empty() {
+        return Ok(());
+    }
+    let (schema, made) = (&record.schema, made.join(", "));
+    let (home, since) = match record.state {
+        MoveState::Aborting => (&record.source, "during the move"),
+        _ => (&record.target, "since the shard left"),
+    };
+    Err(Failure::new(format!(
+        "the copy in schema {schema} cannot be dropped: somebody has made {made} there {since}"
+    ))
+    .at(format!("node {}", server.node))
+    .hint(format!(
+        "take what it holds to node {home}, or out of the schema: ALTER TABLE ... SET SCHEMA ...; then run the same command again"
+    )))
 }
 
 fn is_home(server: &Server, record: &Move, state: &str) -> Failure {
@@ -239,17 +264,7 @@ async fn look_at_old_copy(server: &mut Server, record: &Move) -> Result<(), Fail
     let schema = record.schema.as_str();
     let of_schema = |text: &'static str| sqlx::query_scalar::<_, String>(text).bind(schema);
     let made = server.column(of_schema(sql!("move/clean/made_since.sql"))).await?;
-    if !made.is_empty() {
-        return Err(Failure::new(format!(
-            "the copy in schema {schema} cannot be dropped: somebody has made {} there since the shard left",
-            made.join(", ")
-        ))
-        .at(format!("node {}", server.node))
-        .hint(format!(
-            "take what it holds to node {}, or out of the schema: ALTER TABLE ... SET SCHEMA ...; then run the same command again",
-            record.target
-        )));
-    }
+    check_made_since(server, record, &made)?;
     let outside = outside_of(server, schema).await?;
     if outside.is_empty() { Ok(()) } else { Err(takes_along(server, record, &outside)) }
 }

@@ -10,7 +10,7 @@ use super::server::Server;
 use super::watch::Sessions;
 use super::{
     carry, checks, clean, compare, fence, following, schema, sequences, stop, stream, throttle,
-    watch,
+    unseen, watch,
 };
 use crate::cuts;
 use crate::failure::Failure;
@@ -217,7 +217,10 @@ async fn take(road: &mut Road<'_>, effect: Effect, deadline: Instant) -> Result<
         Effect::GuardSource => fence::guard(road).await?,
         Effect::CloseOldCopy => sequences::close_old_copy(road).await?,
         Effect::OpenTarget => fence::open(road).await?,
-        Effect::EndStream => stream::end(road).await?,
+        Effect::EndStream => {
+            unseen::look_back(road).await?;
+            stream::end(road).await?;
+        }
         Effect::OpenWayBack => stream::open_way_back(road).await?,
         Effect::TellNodes => fence::tell_nodes(road).await?,
         Effect::CleanUp => clean::clean_up(road).await?,

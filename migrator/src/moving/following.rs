@@ -11,7 +11,7 @@ use super::road::Road;
 use super::server::Server;
 use super::stop::check_stop;
 use super::throttle;
-use super::{schema, sequences};
+use super::{schema, sequences, unseen};
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -63,7 +63,7 @@ pub(super) async fn await_copy(road: &mut Road<'_>) -> Result<(), Failure> {
             road.progress.clear();
             return Ok(());
         }
-        errors.check(road, now.errors)?;
+        errors.see(road, now.errors).await?;
         check_enabled(road, &name, now.enabled)?;
         let active = lag(road, &name, None).await?.active;
         reading.see(road, active).await?;
@@ -173,6 +173,13 @@ struct Errors {
 }
 
 impl Errors {
+    /// Fails where the stream has failed too often, and says what was changed if that is why.
+    async fn see(&mut self, road: &mut Road<'_>, errors: i64) -> Result<(), Failure> {
+        let Err(failure) = self.check(road, errors) else { return Ok(()) };
+        schema::check_definitions(road).await?;
+        Err(failure)
+    }
+
     fn check(&mut self, road: &Road<'_>, errors: i64) -> Result<(), Failure> {
         // A server that was restarted begins to count anew.
         let before = self.before.map_or(errors, |before| before.min(errors));
@@ -248,6 +255,7 @@ impl<T: PartialEq> Stall<T> {
 /// Waits until the target is close behind, and the copy is of what the tables are.
 pub(super) async fn await_close(road: &mut Road<'_>) -> Result<(), Failure> {
     throttle::hold_back(road).await?;
+    unseen::before_fence(road).await?;
     catch_up(road).await?;
     schema::check_unchanged(road).await?;
     sequences::prepare(road).await?;
@@ -274,7 +282,7 @@ pub(super) async fn catch_up(road: &mut Road<'_>) -> Result<(), Failure> {
         }
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
         let now: Copying = road.target.row(query).await?.ok_or_else(|| gone(road, &name))?;
-        known.check(road, now.errors)?;
+        known.see(road, now.errors).await?;
         check_enabled(road, &name, now.enabled)?;
         reading.see(road, lag.active).await?;
         stall.see(road, lag.position)?;

@@ -5,7 +5,7 @@
 //! are the effects ([`schema`], [`stream`], [`following`], [`compare`], [`fence`],
 //! [`carry`], [`sequences`], [`clean`], [`login`]), the journal they are driven by ([`journal`]),
 //! what is looked at before anything is made ([`checks`]), what holds a move back
-//! ([`throttle`]), and the loop ([`drive`]).
+//! ([`throttle`]), what nobody sees yet ([`unseen`]), and the loop ([`drive`]).
 
 mod capacity;
 mod carry;
@@ -32,6 +32,7 @@ mod sizes;
 mod stop;
 mod stream;
 mod throttle;
+mod unseen;
 mod watch;
 
 pub(crate) use capacity::Pace;

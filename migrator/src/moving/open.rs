@@ -132,6 +132,7 @@ async fn open_as_a_move_was_to(
         progress: Progress::of(shard),
         compared: None,
         compares_slowly: false,
+        outwaited: 0,
         journal: Journal::open(file).await?,
         source,
         target,

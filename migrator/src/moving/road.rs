@@ -54,6 +54,8 @@ pub(crate) struct Road<'a> {
     pub(crate) journal: Journal,
     pub(crate) source: Server,
     pub(crate) target: Server,
+    /// How often transactions that may have changed the schema did not end behind the fence.
+    pub(super) outwaited: u32,
     /// A session on the source for its sequences, and whether it holds them.
     pub(super) holding: Option<Server>,
     pub(super) held: bool,
@@ -183,6 +185,7 @@ impl Entrance {
             progress,
             compared: None,
             compares_slowly: false,
+            outwaited: 0,
             journal,
             source,
             target,

@@ -218,7 +218,7 @@ fn changed(road: &Road<'_>, node: &NodeName, objects: &[String]) -> Failure {
     }
 }
 
-fn named(objects: &[String]) -> String {
+pub(super) fn named(objects: &[String]) -> String {
     let mut text = objects[..objects.len().min(NAMED_MAX)].join(", ");
     if let more @ 1.. = objects.len().saturating_sub(NAMED_MAX) {
         text.push_str(&format!(" and {more} more"));

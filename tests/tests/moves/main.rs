@@ -28,5 +28,6 @@ mod shared;
 mod soak;
 mod standing;
 mod traffic;
+mod unseen;
 mod versions;
 mod zoo;
