@@ -992,7 +992,7 @@ BEGIN
         RAISE EXCEPTION 'schema "%" has a function next_id() of its own', schema
             USING ERRCODE = '42723',
                 DETAIL = 'Whatever calls that one would call another, or none.',
-                HINT = format('Rename that one: ALTER FUNCTION %I.next_id() RENAME TO ...; or have a new shard in a schema of its own: SELECT create_shard(%s, schema => ..., layout => ...);', schema, shard);
+                HINT = format('Choose another schema, and the layout that the shard had, if it had one: SELECT create_shard(%s, ''another schema'');', shard);
     END IF;
 END
 $$;
