@@ -87,6 +87,15 @@ impl World {
         self.raise(Which::Horizon, -1, off).0
     }
 
+    /// How far ids of earlier timelines can have gone, also those of generators that are lost.
+    pub(crate) fn of_earlier_timelines(&mut self, settings: Settings, off: Off) -> Option<i64> {
+        if self.timeline_begins == 0 || off.is(Mending::Earlier) {
+            return None;
+        }
+        self.take_over(settings, off);
+        Some(self.at_most_at(Which::Horizon, self.timeline_begins, off))
+    }
+
     /// Raises a horizon that comes from an earlier timeline.
     fn take_over(&mut self, settings: Settings, off: Off) {
         if self.timeline_begins == 0 || off.is(Mending::TakeOver) {

@@ -11,9 +11,7 @@
 //! [`Mending`] can be left out, and then an id comes twice: that is tested too, since a
 //! check that cannot fail proves nothing.
 //!
-//! Those called `Proposed…` are not built yet: the model plays them, and says with each of
-//! them left out how an id comes twice today. Who builds one makes it a rule like the
-//! others. `tests/findings.rs` has the repeats that nothing prevents.
+//! `tests/findings.rs` has the repeats that nothing prevents.
 //!
 //! A second property, for some scenarios: from every state, with the clock going on, a
 //! visit ends with ids.

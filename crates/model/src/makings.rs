@@ -69,6 +69,16 @@ impl Scenario {
         ])
     }
 
+    /// A shard that is made after the point of a restore, runs ahead, and is made again.
+    pub fn made_after_the_point_of_a_restore() -> Self {
+        Self { has_shard: false, ..Self::quiet() }.with(&[
+            (Kind::Visit, 4),
+            (Kind::Create, 2),
+            (Kind::Restore, 1),
+            (Kind::Tick, 1),
+        ])
+    }
+
     /// The same as [`Self::made_and_rolled_back`] where `wal_level` is `minimal`.
     pub fn made_with_minimal_wal() -> Self {
         Self { has_shard: false, minimal: true, ..Self::quiet() }.with(&[

@@ -48,6 +48,9 @@ pub enum Mending {
     /// Whoever uses the horizon first on a new timeline raises it beyond now and the
     /// largest drift.
     TakeOver,
+    /// A generator that is made on a later timeline begins beyond the horizon of the earlier
+    /// ones, which may have made it too and given ids. Out: where the clock is.
+    Earlier,
     /// On a new timeline the largest drift counts. Out: the session's own.
     LargestDrift,
     /// An answer that the horizon's page keeps is for those who ask about WAL before it.

@@ -50,6 +50,9 @@ impl World {
         }
         let replaces = level.row.known && !scenario.off.is(Mending::Begins);
         let mut begin = Position { tick: self.tick(), slot: layout().slot_at(self.now_us()) };
+        if let Some(until_us) = self.of_earlier_timelines(scenario.sessions[0], scenario.off) {
+            begin = begin.max(Position { tick: layout().tick_at(until_us) + 1, slot: 0 });
+        }
         if let Some(floor) = layout().position_at_or_below(shard(), level.row.floor) {
             begin = begin.max(Position { tick: floor.tick + 1, slot: 0 });
         }

@@ -33,18 +33,6 @@ fn a_clock_that_is_behind_a_little_after_a_restore() {
     ]));
 }
 
-/// The restore is to before the shard was made, which is ahead of the clock; it is made
-/// again at once.
-#[test]
-fn a_shard_that_was_made_after_the_point_of_a_restore() {
-    comes_twice(Scenario { has_shard: false, ..Scenario::quiet() }.with(&[
-        (Kind::Visit, 4),
-        (Kind::Create, 2),
-        (Kind::Restore, 1),
-        (Kind::Tick, 1),
-    ]));
-}
-
 /// A shard's making is rolled back, and the clock set back before it is made again.
 #[test]
 fn a_clock_that_is_set_back_after_a_making_that_was_rolled_back() {

@@ -50,6 +50,7 @@ red! {
     file: new_files without Horizon Lsn Outside File;
     take_over: restores without TakeOver;
     timeline: restores without Timeline;
+    earlier: made_after_the_point_of_a_restore without Earlier;
     largest_drift: restores without LargestDrift;
     kept_lsn: others without KeptLsn;
     kept_number: horizon_put_back without KeptNumber;
