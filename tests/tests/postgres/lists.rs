@@ -304,6 +304,27 @@ fn a_shard_begins_above_the_ids_of_an_earlier_generator() {
     );
 }
 
+/// Nobody but the sequence would know of it, and that is put back or lost before its first id.
+#[test]
+fn a_shard_that_has_given_no_id_yet_still_begins_above_the_ids_of_an_earlier_generator() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    let above =
+        ids(&mut client, "SELECT id_at(now() + interval '9 s', 'instagram')")[0] + (5 << 10);
+    for loses in [
+        "ALTER SEQUENCE shard_0005.shard_id_seq RESTART WITH 5120",
+        "DROP SCHEMA shard_0005 CASCADE; SELECT create_shard(5)",
+    ] {
+        run(&mut client, &format!("SELECT create_shard(5, above => {above}); {loses}"));
+        let id = ids(&mut client, "SELECT next_id(5)")[0];
+        assert!(id > above, "{id} is not above {above} after {loses}");
+        run(
+            &mut client,
+            "DROP EXTENSION shardid CASCADE; DROP SCHEMA shard_0005 CASCADE; CREATE EXTENSION shardid",
+        );
+    }
+}
+
 /// The vectors are part of the promise: a program in any language gives the same.
 #[test]
 fn a_key_belongs_to_the_same_shard_for_ever() {

@@ -232,6 +232,50 @@ fn call(client: &mut Client, path: &str, schema: &str, role: u32) {
     }
 }
 
+/// Calls every function that the extension has, as its catalog lists them, with values of its
+/// argument types: what `CALLS` does not name, and what is said to nobody, is called too. Each call
+/// is rolled back, and may be refused by anything but what is planted.
+fn call_all(client: &mut Client, path: &str, role: u32) {
+    let sql = "
+        SELECT p.prokind = 'p', format('%I.%I', n.nspname, p.proname), ARRAY(SELECT format_type(t, NULL) FROM unnest(p.proargtypes) t)
+        FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+        WHERE p.prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype) AND p.proargtypes::oid[] && ARRAY['internal'::regtype::oid] = false
+            AND EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
+        ORDER BY 2, 3";
+    run(client, "SET search_path = pg_catalog");
+    let rows = client.query(sql, &[]).unwrap();
+    assert!(rows.len() > 80, "only {} functions were found", rows.len());
+    run(client, &format!("SET search_path = {path}"));
+    for row in rows {
+        let (is_procedure, name, types): (bool, String, Vec<String>) =
+            (row.get(0), row.get(1), row.get(2));
+        let of = |kind: &String| match kind.as_str() {
+            "smallint" | "integer" | "bigint" => format!("{role}1::{kind}"),
+            "boolean" => "true".to_owned(),
+            "text" => format!("'orders{role}'::text"),
+            "name" | "cstring" => format!("'two{role}'::{kind}"),
+            "bytea" => "'0123456789abcdef'::bytea".to_owned(),
+            "uuid" => "'7f1d3c9e-0b52-4e6a-9a55-6f3a1f0c2d4e'::uuid".to_owned(),
+            "oid" | "regclass" => "'public.kept'::regclass".to_owned(),
+            "shardid.regsequence" => "'public.kept'::shardid.regsequence".to_owned(),
+            "timestamp with time zone" => "pg_catalog.now()".to_owned(),
+            "interval" => "'1 hour'::interval".to_owned(),
+            // Rows, arrays and whatever comes later: of these the function sees nothing.
+            other => format!("NULL::{other}"),
+        };
+        let arguments: Vec<String> = types.iter().map(of).collect();
+        let word = if is_procedure { "CALL" } else { "SELECT" };
+        let sql = format!("{word} {name}({})", arguments.join(", "));
+        run(client, "BEGIN");
+        if let Err(error) = client.batch_execute(&sql) {
+            let code = error.code().map(|code| code.code().to_owned());
+            assert_ne!(code.as_deref(), Some(RAN), "{sql}: {error:?}");
+            assert!(code.is_some(), "{sql} ended the session: {error:?}");
+        }
+        run(client, "ROLLBACK");
+    }
+}
+
 /// What depends on something planted, other than what was planted itself.
 const DEPENDENT: &str = "
     SELECT coalesce(string_agg(format('%s on %s', pg_describe_object(d.classid, d.objid, 0), pg_describe_object(d.refclassid, d.refobjid, 0)), '; '), '')
@@ -265,6 +309,7 @@ fn nothing_planted_runs(database: &Database<'_>, owner: &str) {
         run(&mut client, "SET search_path = pg_catalog");
         one::<String>(&mut client, DEPENDENT)
     };
+    database.psql("CREATE SEQUENCE public.kept");
     let mut client = database.connect_as(owner);
     assert_eq!(
         plant(&mut client, "shardid", false),
@@ -282,11 +327,15 @@ fn nothing_planted_runs(database: &Database<'_>, owner: &str) {
     assert_eq!(dependent(), "");
     call(&mut client, "evil, public", "evil", 11);
     call(&mut database.connect(), "evil, public", "evil", 12);
+    call_all(&mut client, "evil, public", 15);
+    call_all(&mut database.connect(), "evil, public", 16);
     // Whoever owns a schema may rename it, and make another one of its name.
     run(&mut client, "ALTER SCHEMA evil RENAME TO good; CREATE SCHEMA evil");
     assert!(plant(&mut client, "evil", true) > 1500);
     call(&mut client, "evil, public, good", "good", 13);
     call(&mut database.connect(), "evil, public, good", "good", 14);
+    call_all(&mut client, "evil, public, good", 17);
+    call_all(&mut database.connect(), "evil, public, good", 18);
     assert_eq!(dependent(), "");
 }
 

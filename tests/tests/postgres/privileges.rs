@@ -313,6 +313,32 @@ fn a_database_owner_who_is_no_superuser_installs_and_uses_all_of_it() {
 
 /// A user's own next_id() whose body named the shard was dropped with it; and one of another
 /// role's kept everybody from dropping the shard.
+/// Of a name whose library the session has not loaded, PostgreSQL knows no rule but a superuser's.
+#[test]
+fn a_database_owner_sets_what_everybody_may_set_after_any_call() {
+    let database = Database::fresh();
+    let owner = database.role("owner");
+    database.psql(&format!("ALTER DATABASE {} OWNER TO {owner}", database.name()));
+    let settings = [
+        format!("ALTER DATABASE {} SET shardid.shard = 5", database.name()),
+        format!("ALTER ROLE {owner} SET shardid.max_wait = '5 s'"),
+    ];
+    expect_error(&mut database.connect_as(&owner), &settings[0], "42501");
+    let mut client = database.connect_as(&owner);
+    run(&mut client, "SELECT id_text(1)");
+    settings.iter().for_each(|sql| run(&mut client, sql));
+    expect_error(
+        &mut client,
+        &format!("ALTER ROLE {owner} SET shardid.max_drift = '1 min'"),
+        "42501",
+    );
+    let found: String = one(
+        &mut database.connect_as(&owner),
+        "SELECT format('%s %s', current_setting('shardid.shard'), current_setting('shardid.max_wait'))",
+    );
+    assert_eq!(found, "5 5 s");
+}
+
 #[test]
 fn dropping_a_shard_drops_no_function_that_create_shard_has_not_made() {
     let database = Database::fresh();

@@ -237,7 +237,8 @@ fn a_session_remembers_less_than_two_hundred_bytes_of_a_shard() {
 
 #[test]
 fn the_check_for_uniqueness_catches_a_generator_that_is_known_to_repeat() {
-    // Instagram's function as published: its counter is not tied to the millisecond.
+    // Instagram's function in a common form, with now() in place of the clock_timestamp() of the
+    // published one: its counter is not tied to the millisecond.
     let database = Database::fresh_plain();
     database.psql(
         "CREATE SEQUENCE table_id_seq;
