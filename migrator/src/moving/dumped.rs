@@ -188,6 +188,25 @@ fn without_column_version(line: &str) -> Option<Cow<'_, str>> {
     (!others.is_empty()).then(|| format!("{what} SET ({});", others.join(", ")).into())
 }
 
+/// The definition of a sequence without what `move/sequence/rules.sql` carries from one copy to
+/// the other: its owner, the kind of an identity, and whether it is logged are left, and whatever a
+/// later server has.
+pub(super) fn without_sequence_rules(text: &str) -> String {
+    const RULES: [&str; 9] = [
+        "AS ",
+        "START WITH ",
+        "INCREMENT BY ",
+        "MINVALUE ",
+        "NO MINVALUE",
+        "MAXVALUE ",
+        "NO MAXVALUE",
+        "CACHE ",
+        "CYCLE",
+    ];
+    let is_rule = |line: &str| RULES.iter().any(|rule| line.trim_start().starts_with(rule));
+    text.split('\n').filter(|line| !is_rule(line)).collect::<Vec<_>>().join("\n")
+}
+
 /// A name that pg_dump takes to the letter.
 fn quoted_pattern(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
@@ -217,7 +236,25 @@ async fn output(
 
 #[cfg(test)]
 mod tests {
-    use super::{by_name, description, entry, for_servers, without_column_version};
+    use super::{
+        by_name, description, entry, for_servers, without_column_version, without_sequence_rules,
+    };
+
+    #[test]
+    fn of_a_sequence_the_rules_are_left_out_and_nothing_else() {
+        let serial = |rules: &str, owner: &str| {
+            format!("Owner: {owner}\n--\n\nCREATE SEQUENCE s.q\n{rules};\n\nALTER SEQUENCE s.q OWNER TO {owner};")
+        };
+        let open = "    AS integer\n    START WITH 1\n    INCREMENT BY 1\n    NO MINVALUE\n    NO MAXVALUE\n    CACHE 1";
+        let closed = "    START WITH 7\n    INCREMENT BY 2\n    MINVALUE 6\n    MAXVALUE 7\n    CACHE 5\n    CYCLE";
+        let of = |rules, owner| without_sequence_rules(&serial(rules, owner));
+        assert_eq!(of(open, "a"), of(closed, "a"));
+        assert_ne!(of(open, "a"), of(open, "b"));
+        let identity = |kind: &str| {
+            without_sequence_rules(&format!("ALTER TABLE s.t ALTER COLUMN id ADD GENERATED {kind} AS IDENTITY (\n    SEQUENCE NAME s.q\n    CACHE 1\n);"))
+        };
+        assert_ne!(identity("ALWAYS"), identity("BY DEFAULT"));
+    }
 
     #[test]
     fn how_long_anything_may_take_is_not_for_pg_restore_to_say() {

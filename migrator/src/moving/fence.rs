@@ -50,9 +50,10 @@ pub(super) async fn raise(road: &mut Road<'_>, deadline: Instant) -> Result<Fenc
     let lock_ms = u64::try_from(left).unwrap_or(LOCK_MS_MAX).clamp(1, LOCK_MS_MAX);
     Ok(match road.source.quickly(statements, lock_ms).await? {
         Batch::Done => Fence::Held,
-        Batch::LockTimeout => {
-            Fence::Lost(format!("somebody held a lock on its tables for {lock_ms} ms"))
-        }
+        Batch::LockTimeout => Fence::Lost(match holders(&mut road.source, &schema).await {
+            Some(holders) => format!("a lock on its tables was held for {lock_ms} ms by {holders}"),
+            None => format!("somebody held a lock on its tables for {lock_ms} ms"),
+        }),
     })
 }
 
@@ -122,13 +123,18 @@ fn resume(record: &Move) -> String {
 
 /// Who holds what could not be had in time.
 pub(super) async fn held(server: &mut Server, schema: &str, what: &str) -> Failure {
-    let query = sqlx::query_scalar(sql!("move/fence/holders.sql")).bind(schema);
-    let holders: Vec<String> = server.column(query).await.unwrap_or_default();
-    let whose = match holders.is_empty() {
-        true => "somebody held a lock on the shard's tables or sequences".to_owned(),
-        false => format!("locks on tables of schema {schema} are held by {}", holders.join(", ")),
+    let whose = match holders(server, schema).await {
+        None => "somebody held a lock on the shard's tables or sequences".to_owned(),
+        Some(holders) => format!("locks on tables of schema {schema} are held by {holders}"),
     };
     Failure::new(format!("{what}: {whose}")).at(format!("node {}", server.node))
+}
+
+/// Who holds locks on the tables of a schema that keep writers or a fence out, if anybody does.
+async fn holders(server: &mut Server, schema: &str) -> Option<String> {
+    let query = sqlx::query_scalar(sql!("move/fence/holders.sql")).bind(schema);
+    let holders: Vec<String> = server.column(query).await.unwrap_or_default();
+    (!holders.is_empty()).then(|| holders.join(", "))
 }
 
 /// Makes of the source an old copy that refuses clients by the new node's name.

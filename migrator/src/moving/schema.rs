@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use shardid_cluster::{LeftoverKind, MoveKind, NodeName};
 
 use super::clean;
-use super::dumped::{Dump, description, entry};
+use super::dumped::{Dump, description, entry, without_sequence_rules};
 use super::fingerprint;
 use super::journal::Move;
 use super::road::Road;
@@ -272,9 +272,12 @@ async fn changed_since(
     let mut differ = Vec::new();
     if is_read(new) && is_read(old) {
         let (one, other) = tokio::try_join!(Dump::of(new, schema), Dump::of(old, schema))?;
-        // Those of an old copy are closed, and go on where the others stand.
-        let is_same =
-            |what: &str, new: &str, old: &str| what.starts_with("SEQUENCE ") || new == old;
+        // Those of an old copy are closed, and get the rules of the others: see `carry_over`.
+        let is_same = |what: &str, new: &str, old: &str| {
+            new == old
+                || what.starts_with("SEQUENCE ")
+                    && without_sequence_rules(new) == without_sequence_rules(old)
+        };
         let to_the_letter = are_of_one_version(new, old);
         differ = differences_of_dumps(to_the_letter, &one, &other, is_same).await?;
         if to_the_letter {
