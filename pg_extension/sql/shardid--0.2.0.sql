@@ -507,6 +507,11 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'remembered_floor_wrap
 COMMENT ON FUNCTION shardid.remembered_floor(bigint, text) IS
     'what ids of dropped id sequences of that shard and layout are not above; null where none was dropped';
 
+CREATE FUNCTION shardid.has_dropped_id_sequence(shard integer, layout text) RETURNS boolean
+LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'has_dropped_id_sequence_wrapper';
+COMMENT ON FUNCTION shardid.has_dropped_id_sequence(integer, text) IS
+    'whether this transaction has dropped an id sequence of that shard and layout, which a rollback brings back';
+
 CREATE FUNCTION shardid.raise_horizon(id bigint, layout text) RETURNS void
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'raise_horizon_wrapper';
 COMMENT ON FUNCTION shardid.raise_horizon(bigint, text) IS
@@ -1259,9 +1264,10 @@ BEGIN
     END IF;
     -- One of this shard that was dropped may have been this table's.
     floor := shardid.remembered_floor(shard::bigint, layout);
-    -- Where the event trigger could not write, its row is there still, with a bare number: as of
+    -- A rollback would bring one back that this transaction has dropped, as it was before the ids of the new
+    -- one. Where the event trigger could not write, its row is there still, with a bare number: as of
     -- now, also where this transaction sees the sequence as it was before.
-    replaces := EXISTS (SELECT FROM shardid.id_sequence s WHERE s.shard = create_id_sequence.shard
+    replaces := shardid.has_dropped_id_sequence(shard, layout) OR EXISTS (SELECT FROM shardid.id_sequence s WHERE s.shard = create_id_sequence.shard
         AND (s.sequence::regclass::text ~ '^[0-9]+$' OR NOT shardid.is_generator(s.sequence::regclass, s.shard, s.layout)));
     -- Its number may become that of anything. Who has written there since is right, too, and a role that
     -- only makes them may not take rows away.

@@ -244,6 +244,14 @@ fn remembered_floor(shard: Option<i64>, layout: Option<&[u8]>) -> Option<i64> {
     Some(last_id_by_horizon(&rule, shard)).max(floor)
 }
 
+/// Whether this transaction has dropped an id sequence of that shard and layout.
+#[pg_extern]
+fn has_dropped_id_sequence(shard: Option<i32>, layout: Option<&[u8]>) -> bool {
+    shard.zip(layout).is_some_and(|(shard, layout)| {
+        catalog::has_dropped_id_sequence(shard, &from_server(layout))
+    })
+}
+
 /// State, node and version of the map of a shard as of now, whatever the snapshot of the transaction.
 #[pg_extern]
 fn place_now(shard: i32) -> Vec<Option<String>> {

@@ -243,7 +243,9 @@ mod tests {
     #[test]
     fn of_a_sequence_the_rules_are_left_out_and_nothing_else() {
         let serial = |rules: &str, owner: &str| {
-            format!("Owner: {owner}\n--\n\nCREATE SEQUENCE s.q\n{rules};\n\nALTER SEQUENCE s.q OWNER TO {owner};")
+            format!(
+                "Owner: {owner}\n--\n\nCREATE SEQUENCE s.q\n{rules};\n\nALTER SEQUENCE s.q OWNER TO {owner};"
+            )
         };
         let open = "    AS integer\n    START WITH 1\n    INCREMENT BY 1\n    NO MINVALUE\n    NO MAXVALUE\n    CACHE 1";
         let closed = "    START WITH 7\n    INCREMENT BY 2\n    MINVALUE 6\n    MAXVALUE 7\n    CACHE 5\n    CYCLE";
@@ -251,7 +253,9 @@ mod tests {
         assert_eq!(of(open, "a"), of(closed, "a"));
         assert_ne!(of(open, "a"), of(open, "b"));
         let identity = |kind: &str| {
-            without_sequence_rules(&format!("ALTER TABLE s.t ALTER COLUMN id ADD GENERATED {kind} AS IDENTITY (\n    SEQUENCE NAME s.q\n    CACHE 1\n);"))
+            without_sequence_rules(&format!(
+                "ALTER TABLE s.t ALTER COLUMN id ADD GENERATED {kind} AS IDENTITY (\n    SEQUENCE NAME s.q\n    CACHE 1\n);"
+            ))
         };
         assert_ne!(identity("ALWAYS"), identity("BY DEFAULT"));
     }

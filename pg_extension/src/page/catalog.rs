@@ -83,6 +83,20 @@ pub(crate) fn dropped_id_sequence(shard: i32, layout: &str) -> Option<(Option<i6
     found
 }
 
+/// Whether this transaction has dropped an id sequence of that shard and layout, which a rollback
+/// would bring back.
+pub(crate) fn has_dropped_id_sequence(shard: i32, layout: &str) -> bool {
+    let mut found = false;
+    let Some(value) = shard.into_datum() else { return false };
+    let key = (c"dropped_id_sequence_pkey", pg_sys::F_INT4EQ, value);
+    scan(c"dropped_id_sequence", Some(key), |row| {
+        found |= row.text(2).as_deref() == Some(layout)
+            && row.get::<i64>(3).is_some()
+            && row.is_of_this_transaction();
+    });
+    found
+}
+
 /// The layout of that name.
 pub(crate) fn layout(name: &str) -> Option<Layout> {
     let mut found = None;
@@ -206,6 +220,17 @@ impl Row {
             <&[u8]>::from_datum(datum, is_null)?
         };
         Some(text::from_server(bytes).into_owned())
+    }
+
+    /// Whether this transaction, or a part of it that was not rolled back, has written the row.
+    fn is_of_this_transaction(&self) -> bool {
+        // SAFETY: the tuple is the scan's current one, whose header is there as long as it is.
+        unsafe {
+            let header = (*self.tuple).t_data;
+            let is_known = u32::from((*header).t_infomask) & pg_sys::HEAP_XMIN_COMMITTED != 0;
+            !is_known
+                && pg_sys::TransactionIdIsCurrentTransactionId((*header).t_choice.t_heap.t_xmin)
+        }
     }
 
     /// The value of a column by its number, as the type the table declares; for a text there is

@@ -222,6 +222,45 @@ const LOSSES: [(&str, Option<&str>, &str); 5] = [
     ),
 ];
 
+/// With `js53` a thousand of a thousand ids came again after the ROLLBACK.
+#[test]
+fn an_id_sequence_in_the_place_of_one_that_a_rollback_brings_back_gives_ids_after_the_commit() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(
+        &mut client,
+        "SELECT create_id_sequence('q', 6, 'js53'), create_id_sequence('other', 7, 'js53'); SELECT next_id_from('q')",
+    );
+    let anew = "DROP SEQUENCE q; SELECT create_id_sequence('q', 6, 'js53')";
+    for (begin, end) in [
+        ("BEGIN", "ROLLBACK"),
+        ("BEGIN; SAVEPOINT s", "ROLLBACK TO s; COMMIT"),
+        ("BEGIN; SAVEPOINT s", "RELEASE s; ROLLBACK"),
+    ] {
+        run(&mut client, &format!("{begin}; {anew}; SAVEPOINT t"));
+        let refusal = expect_error(&mut client, "SELECT next_id_from('q')", "55000");
+        assert!(refusal.hint.contains("COMMIT"), "{refusal:?}");
+        // A part of the transaction that was rolled back has dropped nothing, and what was not
+        // dropped is in nobody's place.
+        run(&mut client, "ROLLBACK TO t; SELECT next_id_from('other')");
+        run(&mut client, "SELECT create_id_sequence('new', 8, 'js53'); SELECT next_id_from('new')");
+        run(&mut client, end);
+        run(&mut client, "SELECT next_id_from('q')");
+    }
+    run(&mut client, &format!("BEGIN; SAVEPOINT s; {anew}; ROLLBACK TO s"));
+    run(
+        &mut client,
+        "SELECT create_id_sequence('beside', 6, 'js53'); SELECT next_id_from('beside')",
+    );
+    run(&mut client, &format!("COMMIT; {anew}"));
+    run(&mut client, "SELECT next_id_from('q')");
+    // Long dropped is not in the way of a transaction of today.
+    run(
+        &mut client,
+        "BEGIN; SELECT create_id_sequence('later', 6, 'js53'); SELECT next_id_from('later'); COMMIT",
+    );
+}
+
 #[test]
 fn an_id_sequence_that_is_not_in_a_dump_repeats_nothing_when_it_is_made_again_there() {
     let dump = |database: &Database<'_>, options: &[&str]| {
