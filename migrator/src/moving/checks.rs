@@ -5,17 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardid_cluster::{MoveKind, NodeName, PlannedMove, Shard};
 
 use super::capacity::{self, Pace};
-use super::clean;
-use super::fence::Home;
+use super::copies::check_new_copy;
+use super::home::Home;
 use super::journal::Journal;
 use super::login;
+use super::member::{has_extension, not_of_cluster};
 use super::preflight;
+use super::problem::{Problem, said};
 use super::road::Road;
 use super::schema;
 use super::server::Server;
+use super::stream::oldest_transaction;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::postgres::{commits_wait, ids, sql};
+use crate::postgres::{commits_wait, sql};
 use crate::talk;
 
 mod earlier;
@@ -23,9 +26,6 @@ mod needs;
 
 use earlier::{is_old_copy_at, old_copies, standing};
 use needs::{needs, target_problems};
-
-/// Something that stands in the way, and the command that helps.
-type Problem = (String, String);
 
 #[derive(sqlx::FromRow, PartialEq)]
 struct Facts {
@@ -36,16 +36,6 @@ struct Facts {
     extension_schema: Option<String>,
     encoding: String,
     collation: String,
-}
-
-/// What a node says of the cluster that it belongs to.
-#[derive(sqlx::FromRow)]
-struct Member {
-    name: String,
-    node: String,
-    layout: String,
-    shards: i64,
-    map_version: i64,
 }
 
 /// What was found of moves that may be made.
@@ -197,7 +187,7 @@ pub(super) async fn check_again(road: &mut Road<'_>) -> Result<(), Failure> {
         failures.extend(said(&road.target.node, problems));
     }
     if road.record.kind == MoveKind::Rollback {
-        clean::check_new_copy(&mut road.source, &road.record).await?;
+        check_new_copy(&mut road.source, &road.record).await?;
         for what in schema::not_carried_back(road).await? {
             road.say(format_args!(
                 "not carried back from {}: {what} differs on {}",
@@ -216,19 +206,6 @@ pub(super) async fn check_again(road: &mut Road<'_>) -> Result<(), Failure> {
     Failure::all(failures).map_or(Ok(()), Err)
 }
 
-/// For how many seconds the oldest transaction has been open that a new slot has
-/// to wait for; none where there is none of more than ten.
-pub(super) async fn oldest_transaction(server: &mut Server) -> Result<Option<i64>, Failure> {
-    let old: Option<(i64, i64)> = server.row(sqlx::query_as(sql!("move/check/old.sql"))).await?;
-    Ok(old.and_then(|(count, seconds)| (count > 0).then_some(seconds)))
-}
-
-fn said(node: &NodeName, problems: Vec<Problem>) -> Vec<Failure> {
-    let failure =
-        |(problem, hint): Problem| Failure::new(problem).at(format!("node {node}")).hint(hint);
-    problems.into_iter().map(failure).collect()
-}
-
 /// Refuses at once what would wait for ever at its first commit.
 async fn check_commits(server: &mut Server) -> Result<(), Failure> {
     match commits_wait(&server.node, &mut server.connection).await? {
@@ -241,51 +218,6 @@ async fn check_commits(server: &mut Server) -> Result<(), Failure> {
 
 async fn server_problems(server: &mut Server) -> Result<Vec<Problem>, Failure> {
     server.rows(sqlx::query_as(sql!("move/check/server.sql"))).await
-}
-
-async fn has_extension(server: &mut Server) -> Result<bool, Failure> {
-    let query = sqlx::query_scalar(sql!("move/check/has_extension.sql"));
-    Ok(server.column::<bool>(query).await? == [true])
-}
-
-/// Refuses to lay hands on a move where a node knows a newer map than the catalogue, or is not the
-/// one that the cluster file names: what the journal says of it is not so, and the copy that is to
-/// be dropped by it may be the shard.
-pub(super) async fn check_member(server: &mut Server, file: &ClusterFile) -> Result<(), Failure> {
-    let problems = not_of_cluster(server, file).await?;
-    Failure::all(said(&server.node.clone(), problems)).map_or(Ok(()), Err)
-}
-
-/// Why a node cannot be told of a new map: the `apply` that gives it its first copy was cut
-/// off, or it is another node. All moves tell both nodes, after they have switched.
-async fn not_of_cluster(server: &mut Server, file: &ClusterFile) -> Result<Vec<Problem>, Failure> {
-    if !has_extension(server).await? {
-        let hint = "`shardid apply` installs it".to_owned();
-        return Ok(vec![("the extension shardid is missing".to_owned(), hint)]);
-    }
-    let member: Option<Member> = server.row(sqlx::query_as(sql!("move/check/member.sql"))).await?;
-    // Only now: another move may bring a newer map here at any time, but writes it there first.
-    let map = ids::map(file).await?;
-    let declared = &file.declared;
-    let problem = match member {
-        None => "it has no copy of the map yet".to_owned(),
-        Some(it) if it.name != declared.name.as_str() || it.node != server.node.as_str() => {
-            format!("it is node {} of cluster {}", it.node, it.name)
-        }
-        Some(it)
-            if it.layout != declared.layout.as_str()
-                || it.shards != i64::from(declared.shards.get()) =>
-        {
-            format!("its copy of the map is one of {} shards of layout {}", it.shards, it.layout)
-        }
-        Some(it) if it.map_version > map.version.0 => format!(
-            "its copy of the map has version {}, and the catalogue has {}",
-            it.map_version, map.version
-        ),
-        Some(_) => return Ok(Vec::new()),
-    };
-    let hint = "`shardid plan` shows what is to be done, `shardid apply` does it";
-    Ok(vec![(problem, hint.to_owned())])
 }
 
 async fn applies_by_owners(server: &mut Server) -> Result<bool, Failure> {
@@ -374,8 +306,7 @@ async fn shard_problems(
     source: &mut Server,
     shard: Shard,
 ) -> Result<(Option<Home>, Vec<Problem>), Failure> {
-    let query = sqlx::query_as(sql!("move/journal/schema_of.sql")).bind(shard.as_sql());
-    let Some(home) = source.row::<Home>(query).await? else {
+    let Some(home) = Home::of(source, shard).await? else {
         let problem = format!("shard {shard} has no sequence here, although the map has it here");
         return Ok((None, vec![(problem, "see what is wrong with `shardid plan`".into())]));
     };

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::fence::Fence;
 use super::login;
+use super::outcome::Fence;
 use super::pace::{Pace, share};
 use super::road::Road;
 use super::server::Server;

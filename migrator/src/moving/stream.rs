@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use shardid_cluster::LeftoverKind;
 
-use super::checks::oldest_transaction;
 use super::login::{self, NewStream};
 use super::road::Road;
 use super::server::{Batch, Server};
@@ -54,6 +53,13 @@ async fn make_slot(server: &mut Server, name: &str, most: Duration) -> Result<()
         .hint(format!("wait for it, or end it: {how}"))),
         None => Err(failure),
     }
+}
+
+/// For how many seconds the oldest transaction has been open that a new slot has
+/// to wait for; none where there is none of more than ten.
+pub(super) async fn oldest_transaction(server: &mut Server) -> Result<Option<i64>, Failure> {
+    let old: Option<(i64, i64)> = server.row(sqlx::query_as(sql!("move/check/old.sql"))).await?;
+    Ok(old.and_then(|(count, seconds)| (count > 0).then_some(seconds)))
 }
 
 /// Makes publication and slot for the way back; nothing reads them yet.
