@@ -11,6 +11,7 @@ mod moving;
 mod mysql;
 mod postgres;
 mod refinery;
+mod stdout;
 mod talk;
 mod tickets;
 mod verify;

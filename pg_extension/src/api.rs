@@ -14,7 +14,7 @@ use shardid_ids::{
 };
 
 use crate::page::text::from_server;
-use crate::page::{backend, calls, catalog, follower, held, look, sequence};
+use crate::page::{backend, calls, catalog, clocks, follower, held, look, relations, sequence};
 use crate::report::{self, Report};
 use crate::{generator, horizon, settings};
 
@@ -153,7 +153,7 @@ fn first_id(shard: Option<i64>, layout: Option<&[u8]>, floor: Option<i64>) -> i6
     let layout = &*from_server(layout);
     let rule = self::layout(layout);
     let shard = checked_shard(&rule, shard, layout);
-    let now_us = backend::now_us();
+    let now_us = clocks::now_us();
     let mut begin = Position { tick: rule.tick_at(now_us), slot: rule.slot_at(now_us) };
     if let Some(until_us) = or_throw(horizon::get().of_earlier_timelines()) {
         begin = begin.max(Position { tick: rule.tick_at(until_us) + 1, slot: 0 });
@@ -171,8 +171,8 @@ fn first_id(shard: Option<i64>, layout: Option<&[u8]>, floor: Option<i64>) -> i6
 /// Has a sequence of the caller's, which this transaction has made, begin there.
 #[pg_extern]
 fn begin_generator(sequence: pg_sys::Oid, first: i64, replaces: bool) {
-    let name = || backend::relation_name(sequence);
-    if !backend::owns(sequence) {
+    let name = || relations::relation_name(sequence);
+    if !relations::owns(sequence) {
         report::no_privilege(&name()).throw();
     }
     held::lock(sequence);
@@ -187,8 +187,8 @@ fn begin_generator(sequence: pg_sys::Oid, first: i64, replaces: bool) {
 /// above it, and has done so on another node.
 #[pg_extern]
 fn go_on_above(sequence: pg_sys::Oid, last: i64) {
-    let name = || backend::relation_name(sequence);
-    if !backend::owns(sequence) {
+    let name = || relations::relation_name(sequence);
+    if !relations::owns(sequence) {
         report::no_privilege(&name()).throw();
     }
     held::lock(sequence);
@@ -208,21 +208,22 @@ fn last_id_at_most(
     let layout = &*from_server(layout);
     let rule = self::layout(layout);
     let shard = checked_shard(&rule, shard, layout);
-    if sequence.is_some_and(|sequence| !backend::may_see(sequence)) {
-        report::no_privilege(&sequence.map(backend::relation_name).unwrap_or_default()).throw();
+    if sequence.is_some_and(|sequence| !relations::may_see(sequence)) {
+        report::no_privilege(&sequence.map(relations::relation_name).unwrap_or_default()).throw();
     }
     // The lock is kept: whoever may only read a table gets none on it.
-    let known = sequence.filter(|sequence| backend::is_sequence(*sequence)).and_then(|sequence| {
-        held::lock(sequence);
-        // Of an unlogged one, or in a new file, nothing is known.
-        sequence::last(sequence, backend::timeline()).ok().flatten()
-    });
+    let known =
+        sequence.filter(|sequence| relations::is_sequence(*sequence)).and_then(|sequence| {
+            held::lock(sequence);
+            // Of an unlogged one, or in a new file, nothing is known.
+            sequence::last(sequence, backend::timeline()).ok().flatten()
+        });
     known.unwrap_or_else(|| last_id_by_horizon(&rule, shard))
 }
 
 /// The highest id that any generator here can have given out.
 fn last_id_by_horizon(rule: &Layout, shard: Shard) -> i64 {
-    let until_us = or_throw(horizon::get().read_us()).unwrap_or_else(backend::now_us);
+    let until_us = or_throw(horizon::get().read_us()).unwrap_or_else(clocks::now_us);
     let end = rule.index_of(rule.last_position());
     rule.id(shard, rule.position_of(rule.index_at(until_us).clamp(0, end)))
 }
@@ -278,7 +279,7 @@ fn raise_horizon(id: i64, layout: &[u8]) {
         // may pass it.
         if let Some(jump_us) = settings::max_jump_us()
             && !backend::is_superuser()
-            && instant_us - backend::now_us() > jump_us.max(settings::max_drift_us())
+            && instant_us - clocks::now_us() > jump_us.max(settings::max_drift_us())
         {
             report::horizon_too_far(id, jump_us).throw();
         }
@@ -291,7 +292,7 @@ fn raise_horizon(id: i64, layout: &[u8]) {
 #[pg_extern]
 fn note_restored(sequence: Option<pg_sys::Oid>) {
     // It is called where a row was written, and the horizon moves for all.
-    if ![c"shard", c"id_sequence"].into_iter().any(|t| backend::may_write(catalog::table(t))) {
+    if ![c"shard", c"id_sequence"].into_iter().any(|t| relations::may_write(catalog::table(t))) {
         report::may_not_write("shardid.shard").throw();
     }
     if !sequence.is_some_and(|sequence| look::is_begun(sequence, backend::timeline())) {
@@ -310,14 +311,14 @@ fn wait_for_clock(id: i64, layout: &[u8]) -> bool {
     let Ok(parts) = rule.decode(id) else { return true };
     let position = Position { tick: parts.tick, slot: parts.slot };
     let until_us = rule.slot_after(position);
-    let left_us = || until_us - backend::now_us();
+    let left_us = || until_us - clocks::now_us();
     // A crash leaves a shard ahead by a lease and a half more.
     let most_us = WAIT_US.max(settings::max_drift_of_any_us() + 2 * settings::lease_us());
     if left_us() > most_us {
         return false;
     }
     while left_us() > 0 {
-        backend::sleep_interruptibly(left_us() / 1_000 + 1);
+        clocks::sleep_interruptibly(left_us() / 1_000 + 1);
     }
     true
 }
@@ -341,8 +342,8 @@ fn checked_shard(rule: &Layout, shard: i64, layout: &str) -> Shard {
 fn read_sequence(
     sequence: pg_sys::Oid,
 ) -> TableIterator<'static, (name!(last_value, i64), name!(is_called, bool))> {
-    let name = || backend::relation_name(sequence);
-    if !backend::may_see(sequence) {
+    let name = || relations::relation_name(sequence);
+    if !relations::may_see(sequence) {
         report::no_privilege(&name()).throw();
     }
     let stand = look::stand(sequence);
@@ -353,7 +354,7 @@ fn read_sequence(
 /// no sequence or is being dropped by another.
 #[pg_extern]
 fn last_number(sequence: pg_sys::Oid) -> Option<i64> {
-    if !backend::may_see(sequence) {
+    if !relations::may_see(sequence) {
         return None;
     }
     look::stand(sequence).ok().and_then(|(last, is_called)| is_called.then_some(last))
@@ -363,15 +364,15 @@ fn last_number(sequence: pg_sys::Oid) -> Option<i64> {
 #[pg_extern]
 fn hold_sequence(sequence: pg_sys::Oid) {
     let check = || {
-        if !backend::is_there(sequence) {
+        if !relations::is_there(sequence) {
             report::replaced_meanwhile().throw();
         }
     };
     check();
-    if !backend::owns(sequence) {
-        report::not_owned(&backend::relation_name(sequence)).throw();
+    if !relations::owns(sequence) {
+        report::not_owned(&relations::relation_name(sequence)).throw();
     }
-    backend::lock_alone(sequence);
+    relations::lock_alone(sequence);
     check();
 }
 
@@ -391,10 +392,10 @@ fn calls_with(
 /// Locks a number of those in a table, for a caller who may write to it.
 #[pg_extern]
 fn lock_number(listed: pg_sys::Oid, number: i32, alone: bool) {
-    if !backend::may_write(listed) {
-        report::may_not_write(&backend::relation_name(listed)).throw();
+    if !relations::may_write(listed) {
+        report::may_not_write(&relations::relation_name(listed)).throw();
     }
-    backend::lock_number(listed, number.cast_unsigned(), alone);
+    relations::lock_number(listed, number.cast_unsigned(), alone);
 }
 
 /// Refuses to go on inside `BEGIN`, for what commits by itself.
@@ -416,7 +417,7 @@ fn regsequence_in(name: &CStr) -> i32 {
         // The bare number of what was dropped, as regclass writes it: here it may be that of
         // anything. A name of digits has quotes.
         number if number.parse::<u32>().is_ok() => pg_sys::Oid::INVALID,
-        name => backend::relation(name),
+        name => relations::relation(name),
     };
     sequence.to_u32().cast_signed()
 }

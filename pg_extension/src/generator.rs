@@ -14,7 +14,7 @@ use shardid_ids::{ClockBase, Flushed, Layout, Shard};
 
 use crate::page::backend::{self, Transaction};
 use crate::page::held::Place;
-use crate::page::{BackendLocal, catalog};
+use crate::page::{BackendLocal, catalog, clocks};
 use crate::report::{self, Report};
 use crate::{horizon, settings};
 
@@ -139,7 +139,7 @@ static BACKEND: BackendLocal<Backend> = BackendLocal::new(Backend {
 
 /// Reads the clocks that later jumps are measured against.
 pub(crate) fn start() {
-    BACKEND.get().clock.set(backend::clock_base());
+    BACKEND.get().clock.set(clocks::clock_base());
 }
 
 /// The next id of the block at hand, if that is all it takes.
@@ -305,8 +305,8 @@ impl Generator {
     #[inline(always)]
     fn tick_lasts(&self) -> bool {
         let surely_us = self.surely_until_us.get();
-        (surely_us != NEVER_US && backend::now_coarse_us() < surely_us)
-            || backend::now_us() < self.until_us.get()
+        (surely_us != NEVER_US && clocks::now_coarse_us() < surely_us)
+            || clocks::now_us() < self.until_us.get()
     }
 
     /// Whether what is left of another transaction's block may be used in this one.
@@ -321,12 +321,12 @@ impl Generator {
         self.owner.get().user() == now.user()
             && self.allowed.get() == (now.user(), BACKEND.get().changes.get())
             && !backend::in_transaction_block()
-            && backend::now_us() < self.kept_until_us.get()
+            && clocks::now_us() < self.kept_until_us.get()
     }
 
     /// Takes a block, twice the last one in a run, and returns its first id.
     fn refill(&self) -> Result<i64, Report> {
-        let now_us = backend::now_us();
+        let now_us = clocks::now_us();
         let (size, kept_until_us) = (self.size.get() * 2, self.kept_until_us.get());
         let most = self.facts.get().map_or(1, |facts| facts.most_kept.min(settings::block()));
         let goes_on = now_us < kept_until_us;

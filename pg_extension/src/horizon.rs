@@ -20,7 +20,7 @@ use pgrx::pg_sys::Oid;
 use shardid_ids::Layout;
 
 use crate::page::held::{self, Unusable};
-use crate::page::{BackendLocal, backend, catalog, highest};
+use crate::page::{BackendLocal, backend, catalog, clocks, highest, relations};
 use crate::report::{self, Report};
 use crate::settings;
 
@@ -78,7 +78,7 @@ impl Horizon {
     /// Has the horizon be as far ahead of the clock as anybody's ids may be.
     pub(crate) fn raise_by_drift(&self) -> Result<(), Report> {
         let drift_us = settings::max_drift_us().max(settings::max_drift_of_any_us());
-        let ahead_us = backend::now_us().saturating_add(drift_us);
+        let ahead_us = clocks::now_us().saturating_add(drift_us);
         self.raise(ahead_us, true).map(|_| ())
     }
 
@@ -125,7 +125,7 @@ impl Horizon {
         };
         // Of who took a first id after what was kept, only the settings tell.
         let drift_us = noted_us.max(settings::max_drift_of_any_us());
-        let until_us = backend::now_us().saturating_add(drift_us);
+        let until_us = clocks::now_us().saturating_add(drift_us);
         highest::take_over(sequence, until_us, timeline).map_err(|e| wrong(sequence, e))?;
         self.taken_over.set(sequence);
         Ok(())
@@ -208,6 +208,6 @@ impl Highest {
 fn wrong(sequence: Oid, unusable: Unusable) -> Report {
     match unusable {
         Unusable::Gone => report::horizon_lost(),
-        other => report::unusable(&backend::relation_name(sequence), other),
+        other => report::unusable(&relations::relation_name(sequence), other),
     }
 }

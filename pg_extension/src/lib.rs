@@ -22,7 +22,16 @@ pgrx::pg_module_magic!();
 extern "C-unwind" fn _PG_init() {
     page::no_backtraces();
     settings::register();
-    page::watch_relations();
-    page::watch_discard();
+    page::watch(page::Forget {
+        relation: forget,
+        rights: generator::forget_rights,
+        last_id: generator::forget_last_id,
+    });
     generator::start();
+}
+
+/// Forgets what is remembered of a relation, or of all.
+fn forget(relation: pgrx::pg_sys::Oid) {
+    generator::forget(relation);
+    tickets::forget(relation);
 }

@@ -4,7 +4,6 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 use shardid_ids::{ConcealError, DEFAULT_LAYOUT, IdError, LayoutError, TextError};
 
-use crate::page;
 use crate::page::held::Unusable;
 use crate::page::text::for_any;
 
@@ -30,9 +29,10 @@ impl Report {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Raises the error from a function that pgrx wraps; `SI...` states need [`page::raise`].
+    /// Raises the error from a function that pgrx wraps; `SI...` states need
+    /// [`guarded`](crate::page::guard::guarded).
     pub(crate) fn throw(self) -> ! {
-        let code = PgSqlErrorCode::from(page::sqlstate_number(self.sqlstate));
+        let code = PgSqlErrorCode::from(sqlstate_number(self.sqlstate));
         let mut error = ErrorReport::new(code, for_any(self.message), "shardid");
         if let Some(detail) = self.detail {
             error = error.set_detail(for_any(detail));
@@ -43,6 +43,11 @@ impl Report {
         error.report(PgLogLevel::ERROR);
         unreachable!("an error report does not return")
     }
+}
+
+/// A SQLSTATE as the number PostgreSQL keeps it in (`MAKE_SQLSTATE`).
+pub(crate) fn sqlstate_number(state: &[u8; 5]) -> i32 {
+    state.iter().rev().fold(0, |sum, c| (sum << 6) + ((i32::from(*c) - i32::from(b'0')) & 0x3F))
 }
 
 /// Seconds for people: three digits after the point.
@@ -110,7 +115,7 @@ pub(crate) fn no_shard_chosen(known: u64) -> Report {
     }
 }
 
-/// Whether [`relation_name`](crate::page::backend::relation_name) found no name any more.
+/// Whether [`relation_name`](crate::page::relations::relation_name) found no name any more.
 fn is_gone(relation: &str) -> bool {
     relation.bytes().all(|byte| byte.is_ascii_digit())
 }

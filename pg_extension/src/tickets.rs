@@ -16,7 +16,7 @@ use crate::page::backend::{self, Transaction};
 use crate::page::held::{self, Place, Unusable};
 use crate::page::numbers::{self, Request, Visit};
 use crate::page::text::from_server;
-use crate::page::{BackendLocal, catalog, own_rows_are_left_out};
+use crate::page::{BackendLocal, catalog, clocks, own_rows_are_left_out, relations};
 use crate::report::{self, Report};
 
 /// How many numbers a record covers beyond the one it was written for, as with
@@ -167,7 +167,7 @@ fn read(name: &str) -> Result<Facts, Report> {
     })?;
     // Its number may have come from a dump, and be that of anything here.
     if shape.min != LOWEST {
-        return Err(report::not_its_sequence(&backend::relation_name(row.sequence), name));
+        return Err(report::not_its_sequence(&relations::relation_name(row.sequence), name));
     }
     let class = Class::new(row.server.into(), row.servers.into());
     Ok(Facts {
@@ -208,7 +208,7 @@ impl Ticket {
                 self.safe.set(safe);
                 if logged {
                     self.ahead.set((self.ahead.get() * 2).min(AHEAD_MAX));
-                    self.recorded_us.set(backend::steady_us());
+                    self.recorded_us.set(clocks::steady_us());
                 }
                 Ok(Run { first, step: facts.class.step() })
             }
@@ -244,9 +244,9 @@ impl Ticket {
                 None => read(&self.name)?,
             };
             // Before the lock, which would be kept: whoever may take none hinders nobody.
-            let may = backend::may_use(facts.sequence, now.user());
+            let may = relations::may_use(facts.sequence, now.user());
             if may == Some(false) {
-                return Err(report::no_privilege(&backend::relation_name(facts.sequence)));
+                return Err(report::no_privilege(&relations::relation_name(facts.sequence)));
             }
             // Whoever changes or drops the ticket holds this lock; behind it the
             // facts may be others, and then the change has been announced.
@@ -261,7 +261,7 @@ impl Ticket {
             }
         };
         let anew = !self.owner.get().same_transaction(now);
-        if anew && backend::steady_us() - self.recorded_us.get() > BUSY_US {
+        if anew && clocks::steady_us() - self.recorded_us.get() > BUSY_US {
             self.ahead.set(AHEAD);
         }
         self.owner.set(now);
@@ -275,15 +275,15 @@ fn check_privilege(
     now: Transaction,
     gone: impl FnOnce() -> Report,
 ) -> Result<(), Report> {
-    match backend::may_use(sequence, now.user()) {
+    match relations::may_use(sequence, now.user()) {
         Some(true) => Ok(()),
-        Some(false) => Err(report::no_privilege(&backend::relation_name(sequence))),
+        Some(false) => Err(report::no_privilege(&relations::relation_name(sequence))),
         None => Err(gone()),
     }
 }
 
 fn unusable_sequence(sequence: Oid, unusable: Unusable) -> Report {
-    let name = backend::relation_name(sequence);
+    let name = relations::relation_name(sequence);
     match unusable {
         Unusable::Gone => report::not_a_rising_sequence(&name),
         other => report::unusable(&name, other),
@@ -336,7 +336,7 @@ fn take_from(sequence: Oid, count: i64) -> Result<i64, Report> {
     if !(1..=MOST_AT_ONCE).contains(&count) {
         return Err(report::ticket_count_out_of_range(count, MOST_AT_ONCE));
     }
-    let wrong = || report::not_a_rising_sequence(&backend::relation_name(sequence));
+    let wrong = || report::not_a_rising_sequence(&relations::relation_name(sequence));
     if catalog::sequence_shape(sequence).is_none() {
         return Err(wrong());
     }
@@ -362,7 +362,7 @@ fn take_from(sequence: Oid, count: i64) -> Result<i64, Report> {
     match numbers::visit(&request) {
         Visit::Taken { first, .. } => Ok(first),
         Visit::Exhausted { last } => {
-            Err(report::sequence_ended(&backend::relation_name(sequence), count, last, top))
+            Err(report::sequence_ended(&relations::relation_name(sequence), count, last, top))
         }
         Visit::Unusable(unusable) => Err(unusable_sequence(sequence, unusable)),
     }

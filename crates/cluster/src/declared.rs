@@ -4,7 +4,6 @@ use shardid_ids::Layout;
 
 use crate::names::{ClusterName, LayoutName, NodeName, TicketName};
 use crate::shard::ShardCount;
-use crate::tickets::DeclaredTicket;
 
 /// What kind of server a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +23,15 @@ pub struct DeclaredNode {
     pub engine: Engine,
     /// Its share of the shards, against the other nodes' weights; 0 is none.
     pub weight: u32,
+}
+
+/// A ticket of the cluster file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredTicket {
+    /// Its name.
+    pub name: TicketName,
+    /// The servers that hand it out, in the order of their classes.
+    pub servers: Vec<NodeName>,
 }
 
 /// A cluster as it should be.

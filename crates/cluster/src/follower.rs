@@ -1,7 +1,7 @@
 //! Roles and streams by which nodes follow each other.
 
+use crate::identity::Identity;
 use crate::names::NodeName;
-use crate::truth::Identity;
 
 /// What the names of all such roles begin with.
 pub const FOLLOWER_PREFIX: &str = "shardid/";

@@ -13,6 +13,7 @@
 
 mod declared;
 mod follower;
+mod identity;
 mod map;
 mod moving;
 mod names;
@@ -27,8 +28,9 @@ mod tickets;
 mod truth;
 mod words;
 
-pub use declared::{Declared, DeclaredError, DeclaredNode, Engine};
+pub use declared::{Declared, DeclaredError, DeclaredNode, DeclaredTicket, Engine};
 pub use follower::{FOLLOWER_PREFIX, FollowerRole, Stream, StreamFault, follower_role};
+pub use identity::Identity;
 pub use map::{MapChange, MapVersion, ShardMap, changes};
 pub use moving::{
     Effect, LeftoverKind, MoveEvent, MoveKind, MoveState, NoSuchStep, effects, next_state,
@@ -42,13 +44,12 @@ pub use set::{ShardSet, ShardSetError};
 pub use shard::{Shard, ShardCount, ShardError};
 pub use spread::{SpreadError, spread};
 pub use tickets::{
-    ByHand, ChangeEffect, ChangeState, Class, DeclaredTicket, KnownServer, KnownTicket, MARGIN,
-    NoRoom, SERVERS_MAX, Seen, SeenAt, TicketChange, TicketNote, TicketPlan, TicketProblem,
-    TicketServer, TicketState, TicketStep, TicketTruth, change_effects, classes, first_floor,
-    next_change_state, problems, safe_floor, ticket_plan, unseen,
+    ByHand, ChangeEffect, ChangeState, Class, KnownServer, KnownTicket, MARGIN, NoRoom,
+    SERVERS_MAX, Seen, SeenAt, TicketChange, TicketNote, TicketPlan, TicketProblem, TicketServer,
+    TicketState, TicketStep, TicketTruth, change_effects, classes, first_floor, next_change_state,
+    problems, safe_floor, ticket_plan, unseen,
 };
 pub use truth::{
-    CatalogCluster, CatalogNode, CatalogTruth, Extension, Identity, Membership, Migration,
-    NodeTruth, Truth,
+    CatalogCluster, CatalogNode, CatalogTruth, Extension, Membership, Migration, NodeTruth, Truth,
 };
 pub use words::UnknownWord;

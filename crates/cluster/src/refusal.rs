@@ -3,10 +3,10 @@
 use semver::Version;
 
 use crate::declared::DeclaredError;
+use crate::identity::Identity;
 use crate::map::MapVersion;
 use crate::names::{ClusterName, LayoutName, NodeName};
 use crate::set::ShardSet;
-use crate::truth::Identity;
 
 /// A reason to change nothing, found before anything was changed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -7,6 +7,7 @@ use shardid_ids::Layout;
 
 use crate::declared::Declared;
 use crate::follower::{FollowerRole, Stream};
+use crate::identity::Identity;
 use crate::map::{MapVersion, ShardMap};
 use crate::names::NodeName;
 use crate::refusal::Refusal;
@@ -82,15 +83,6 @@ impl Truth {
         self.catalog.rebuilt = true;
         Ok(())
     }
-}
-
-/// Which database on which server a node is.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Identity {
-    /// The server's system identifier; a physical copy has the same one.
-    pub system_identifier: i64,
-    /// The database.
-    pub database: String,
 }
 
 /// What the catalogue node keeps about the cluster.

@@ -3,11 +3,12 @@
 use crate::copy::Copying;
 use crate::ddl::Statement;
 use crate::horizon::Other;
+use crate::layout::layout;
 use crate::scenario::{Kind, Scenario};
-use crate::session::Meanwhile;
 use crate::storage::NUMBERS;
 use crate::stranger::Setval;
-use crate::world::{World, layout};
+use crate::take::Meanwhile;
+use crate::world::World;
 
 /// One step of somebody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,35 +4,13 @@
 
 use shardid_ids::Flushed;
 
+use crate::layout::{BEGIN, id};
 use crate::mending::Mending;
+use crate::pages::{Image, Stored};
 use crate::scenario::{Kind, Scenario};
-use crate::storage::Stored;
-use crate::wal::{Record, Row};
-use crate::world::{BEGIN, World, id};
-
-/// What the transaction has made of the generator since a savepoint, or its beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Level {
-    /// What it sees.
-    pub row: Row,
-    /// At which level it has made the relation (`rd_createSubid`), if it has.
-    pub made: Option<usize>,
-    /// Whether it has given a relation that was there before a new file.
-    pub new_file: bool,
-    /// Whether it has given one that it has made itself a new file at a later level.
-    pub own_new_file: bool,
-    /// Whether others have to wait for it.
-    pub locks: bool,
-    /// Whether it begins anew: what strangers had of it is theirs to know.
-    pub anew: bool,
-}
-
-/// The transaction, and its savepoint if it has one.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Transaction {
-    /// The outer level and, after a savepoint, the inner one.
-    pub levels: Vec<Level>,
-}
+use crate::transaction::{Level, Transaction};
+use crate::wal::Record;
+use crate::world::World;
 
 /// A statement of the transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,17 +39,6 @@ pub enum Statement {
     Commit,
     /// `ROLLBACK`.
     Rollback,
-}
-
-impl Transaction {
-    pub(crate) fn top(&self) -> &Level {
-        self.levels.last().expect("a transaction has a level")
-    }
-
-    /// Whether others have to wait for it.
-    pub(crate) fn locks(&self) -> bool {
-        self.top().locks
-    }
 }
 
 impl World {
@@ -164,7 +131,7 @@ impl World {
         true
     }
 
-    pub(crate) fn make_file(&mut self, image: crate::storage::Image, logged: bool) -> u32 {
+    pub(crate) fn make_file(&mut self, image: Image, logged: bool) -> u32 {
         let number = self.next_file;
         self.next_file += 1;
         self.files.push(Stored { number, buffer: image, dirty: true, disk: None });

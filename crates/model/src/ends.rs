@@ -2,9 +2,10 @@
 
 use crate::ddl::Statement;
 use crate::horizon::Other;
+use crate::layout::layout;
 use crate::scenario::{Kind, Scenario};
-use crate::session::Meanwhile;
-use crate::world::{World, layout};
+use crate::take::Meanwhile;
+use crate::world::World;
 
 /// What happens while a session tries again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Which ids were given out, by whom, and was one given twice?
 
-use crate::world::{id, layout, shard};
+use crate::layout::{id, layout, shard};
 
 /// The ids that somebody outside may have seen.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

@@ -3,12 +3,13 @@
 
 use shardid_ids::Refusal;
 
+use crate::layout::{layout, ticks_us};
 use crate::mending::{Mending, Off};
 use crate::number::Which;
 use crate::scenario::{Scenario, Settings};
 use crate::session::Asking;
 use crate::wal::Record;
-use crate::world::{World, layout, ticks_us};
+use crate::world::World;
 
 /// What another generator of the database does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,8 +2,8 @@
 
 use shardid_ids::{Page, Request, Server, Trace, Visit};
 
+use crate::layout::{layout, ticks_us};
 use crate::mending::{Mending, Off};
-use crate::world::{layout, ticks_us};
 
 /// Changes what the real function is asked, so that it does without a mending.
 pub(crate) fn leave_out(off: Off, page: &mut Page, server: &mut Server, request: &mut Request<'_>) {

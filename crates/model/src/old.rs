@@ -4,26 +4,10 @@
 use shardid_ids::{Position, Renewal, advance, renew};
 
 use crate::given::Giver;
+use crate::layout::{layout, shard};
 use crate::scenario::{Kind, Scenario};
 use crate::session::Pending;
-use crate::world::{World, layout, shard};
-
-/// What the session remembers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Old {
-    /// The highest id it was given; -1 for none.
-    pub floor: i64,
-    /// The chain, and up to which tick of it is known to be flushed.
-    pub flushed: (u32, i64),
-    /// Ids that wait for the flush, and what is known after it.
-    pub pending: Option<(Pending, (u32, i64))>,
-}
-
-impl Default for Old {
-    fn default() -> Self {
-        Self { floor: -1, flushed: (0, -1), pending: None }
-    }
-}
+use crate::world::World;
 
 impl World {
     /// Its `take`.

@@ -1,22 +1,9 @@
 //! What is left after a crash, and after a restore to an earlier point?
 
 use crate::number::{Number, NumberPage, Which};
-use crate::storage::{Image, Stored};
+use crate::pages::{Backup, Image, Stored};
 use crate::wal::{Record, Row};
 use crate::world::World;
-
-/// A base backup, or a standby's: where its WAL begins, and the pages in it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Backup {
-    /// Redo begins there.
-    pub redo: u64,
-    /// The earliest point that it can be restored to.
-    pub end: u64,
-    /// The pages on disk.
-    pub disk: Vec<(u32, Image)>,
-    /// The pages of the horizon and the largest drift.
-    pub numbers: [NumberPage; 2],
-}
 
 impl World {
     /// The server dies and starts again: WAL that was not flushed is lost, and the rest is
@@ -88,9 +75,4 @@ impl World {
         }
         self.new_sessions();
     }
-}
-
-impl Row {
-    /// No such shard.
-    pub(crate) const NONE: Self = Self { known: false, file: None, floor: -1, unlogged: false };
 }

@@ -3,12 +3,13 @@
 
 use shardid_ids::{Position, Trace};
 
-use crate::ddl::Level;
+use crate::layout::{id, layout, shard, ticks_us};
 use crate::mending::Mending;
+use crate::pages::new_page;
 use crate::scenario::Scenario;
-use crate::storage::new_page;
+use crate::transaction::Level;
 use crate::wal::Row;
-use crate::world::{World, id, layout, shard, ticks_us};
+use crate::world::World;
 
 impl World {
     pub(crate) fn drop_schema(&mut self, level: &mut Level) -> bool {

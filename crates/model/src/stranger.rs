@@ -3,9 +3,10 @@
 use shardid_ids::Flushed;
 
 use crate::given::Giver;
+use crate::layout::{BEGIN, id, layout};
 use crate::scenario::Kind;
 use crate::session::{Pending, Session};
-use crate::world::{BEGIN, World, id, layout};
+use crate::world::World;
 
 /// How many values `nextval` logs ahead; PostgreSQL has 32.
 const LOGGED_AHEAD: i64 = 2;

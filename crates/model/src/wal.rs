@@ -15,6 +15,11 @@ pub struct Row {
     pub unlogged: bool,
 }
 
+impl Row {
+    /// No such shard.
+    pub(crate) const NONE: Self = Self { known: false, file: None, floor: -1, unlogged: false };
+}
+
 /// A WAL record. Its LSN is its number, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Record {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::path;
+use super::value::path;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Dev {

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use shardid_cluster::Shard;
 
-use super::shard;
+use super::value::shard;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Id {

@@ -4,12 +4,12 @@ mod dev;
 mod id;
 mod moving;
 mod tickets;
+mod value;
 
 use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use shardid_cluster::{NodeName, Shard, ShardSet, ShardSetError};
+use shardid_cluster::NodeName;
 
 pub(crate) use dev::{Dev, DevDown, DevUp, MysqlEngine};
 pub(crate) use id::{Id, IdAt, IdDecode, IdNext, LayoutArg};
@@ -17,6 +17,7 @@ pub(crate) use moving::{
     By, Drain, EndMoves, ManyMoves, Move, MoveOptions, Moves, Rebalance, Several, Standing,
 };
 pub(crate) use tickets::{TicketServers, Tickets, TicketsRemove, TicketsVerify};
+use value::path;
 
 /// One file declares a cluster of logical shards; this program makes it so
 ///
@@ -343,18 +344,4 @@ pub(crate) enum MapFormat {
     Csv,
     /// The databases and sharded schemas of pgdog.toml
     Pgdog,
-}
-
-fn shard(text: &str) -> Result<Shard, ShardSetError> {
-    // As in a set of shards, and just one.
-    let set: ShardSet = text.parse()?;
-    match (set.first(), set.len()) {
-        (Some(shard), 1) => Ok(shard),
-        _ => Err(ShardSetError::Form(text.to_owned())),
-    }
-}
-
-/// A path; an empty variable in the environment is none.
-fn path() -> impl TypedValueParser<Value = PathBuf> {
-    OsStringValueParser::new().map(PathBuf::from)
 }

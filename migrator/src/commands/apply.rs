@@ -9,13 +9,13 @@ use shardid_cluster::{NodeName, Plan, Step};
 
 use crate::cli::{Apply, Rebuild};
 use crate::commands::plan::{Asked, Whole, adopted, make, ticket_options};
-use crate::commands::print;
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::moving;
 use crate::postgres::effects::Hand;
 use crate::postgres::{catalog, connect, lock, look};
+use crate::stdout::print;
 use crate::talk::{self, Progress};
 use crate::tickets;
 use crate::view::plan as view;

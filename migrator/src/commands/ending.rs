@@ -8,10 +8,10 @@ use std::path::Path;
 use shardid_cluster::{MoveEvent, MoveState, next_state};
 
 use crate::cli::{EndMoves, Several};
-use crate::commands::print;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::moving::{self, Entrance, Journal, Move, Options, Road, drive};
+use crate::stdout::print;
 use crate::talk;
 
 use super::moving::stands;

@@ -8,10 +8,10 @@ use serde_json::json;
 use shardid_ids::{DEFAULT_LAYOUT, Layout};
 
 use crate::cli::{IdAt, IdDecode, IdNext, LayoutArg};
-use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::file::{self, ClusterFile};
 use crate::postgres::ids;
+use crate::stdout::{print, print_json};
 use crate::talk;
 use crate::view::table::{Column, Table};
 use crate::view::time;

@@ -5,10 +5,10 @@ use std::path::Path;
 use shardid_cluster::ShardMap;
 
 use crate::cli::{Map, MapFormat};
-use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::ids;
+use crate::stdout::{print, print_json};
 use crate::view::map as view;
 
 pub(super) async fn run(file: Option<&Path>, args: &Map) -> Result<(), Failure> {

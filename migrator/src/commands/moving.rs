@@ -10,11 +10,11 @@ use shardid_cluster::{
 };
 
 use crate::cli::{self, By, Drain, ManyMoves, MoveOptions, Moves, Rebalance, Standing};
-use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::moving::{self, Journal, Options, Pace, Road, Server, check_all, drive, shard_sizes};
 use crate::postgres::ids;
+use crate::stdout::{print, print_json};
 use crate::talk;
 use crate::view::moves as view;
 

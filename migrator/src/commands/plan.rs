@@ -8,10 +8,10 @@ use semver::Version;
 use shardid_cluster::{NodeName, Plan, Program, Refusal, StreamFault, TicketPlan, Truth};
 
 use crate::cli;
-use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::{catalog, look};
+use crate::stdout::{print, print_json};
 use crate::view::{counted, plan as view, tickets as tickets_view};
 use crate::{talk, tickets};
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use clap::CommandFactory;
 
 use crate::cli::Cli;
-use crate::commands::print;
 use crate::failure::Failure;
+use crate::stdout::print;
 use crate::talk;
 
 pub(super) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use futures_util::future::join_all;
 
 use crate::cli::Status;
-use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::statistics;
+use crate::stdout::{print, print_json};
 use crate::tickets;
 use crate::view::status as view;
 

@@ -9,9 +9,9 @@ use shardid_cluster::{
 };
 
 use crate::cli::{TicketServers, Tickets, TicketsRemove, TicketsVerify};
-use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
+use crate::stdout::{print, print_json};
 use crate::talk;
 use crate::tickets::{self, Journal, Look, Wanted};
 use crate::view::tickets as view;

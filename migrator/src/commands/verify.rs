@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::cli;
-use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
+use crate::stdout::{print, print_json};
 use crate::verify::{Estate, verify};
 use crate::view::verify as view;
 

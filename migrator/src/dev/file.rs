@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::dev::mysql::{ROOT, USER};
-use crate::dev::state::{DATABASE, SUPERUSER, State, write};
+use crate::dev::names::{DATABASE, ROOT, SUPERUSER, USER};
+use crate::dev::state::{State, write};
 use crate::failure::Failure;
 use crate::file::FILE_NAME;
 

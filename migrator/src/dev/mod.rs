@@ -2,9 +2,11 @@
 
 mod account;
 mod file;
-mod find;
+mod find_mysql;
 mod mysql;
+mod names;
 mod server;
+mod start;
 mod state;
 
 use std::path::{Path, PathBuf};
@@ -12,14 +14,14 @@ use std::path::{Path, PathBuf};
 use futures_util::future::try_join_all;
 
 use crate::cli::{DevDown, DevUp};
-use crate::commands::print;
 use crate::dev::account::Account;
-use crate::dev::find::Installation;
-use crate::dev::mysql::Mysql;
+use crate::dev::find_mysql::Mysql;
 use crate::dev::server::Server;
 use crate::dev::state::{ServerState, State};
 use crate::failure::Failure;
 use crate::file::{EMBEDDED_FOLDER, FILE_NAME};
+use crate::postgres::installation::{self, Installation};
+use crate::stdout::print;
 use crate::talk;
 use crate::view::table::{Column, Table};
 
@@ -28,18 +30,6 @@ const NODES: usize = 2;
 
 /// How many shards the cluster file declares where nobody says.
 const SHARDS: u32 = 64;
-
-/// A client program of an installed PostgreSQL, such as `pg_dump`: that of
-/// PG_CONFIG, or of the newest server here, or whatever the path has.
-pub(crate) fn client_program(name: &str) -> Result<tokio::process::Command, Failure> {
-    let pg_config = std::env::var_os("PG_CONFIG").filter(|path| !path.is_empty());
-    let installed = find::installation(pg_config.as_deref().map(Path::new));
-    let program = installed.map(|found| found.program(name)).ok().filter(|path| path.exists());
-    let program = program.unwrap_or_else(|| PathBuf::from(name));
-    let mut command = tokio::process::Command::new(program);
-    command.kill_on_drop(true);
-    Ok(command)
-}
 
 /// Starts the servers, making those that are missing.
 pub(crate) async fn up(args: &DevUp) -> Result<(), Failure> {
@@ -126,10 +116,33 @@ fn postgres(
     let pg_config = args.pg_config.as_deref().filter(|path| !path.as_os_str().is_empty());
     let installation = match (before, pg_config) {
         (Some(state), None) => Installation::at(&state.bin)?,
-        _ => find::installation(pg_config)?,
+        _ => installation::installation(pg_config)?,
     };
-    installation.check(account)?;
+    check(&installation, account)?;
     Ok(installation)
+}
+
+/// Checks that servers of this installation can run here and know the extension.
+fn check(installation: &Installation, account: &Account) -> Result<(), Failure> {
+    let postgres = installation.program("postgres");
+    let runs = account.command(&postgres, Path::new("/")).arg("--version").output();
+    if !runs.is_ok_and(|output| output.status.success()) {
+        return Err(Failure::new(format!(
+            "{} cannot be run by {}",
+            postgres.display(),
+            account.name()
+        ))
+        .hint("name another PostgreSQL with `--pg-config`, or let that user into the folder"));
+    }
+    if installation.has_extension() {
+        return Ok(());
+    }
+    let config = installation.program("pg_config");
+    Err(Failure::new(format!(
+        "the extension shardid is not installed in the PostgreSQL at {}",
+        installation.bin.display()
+    ))
+    .hint(format!("`make install PG_CONFIG={}`", config.display())))
 }
 
 fn mysql_of(args: &DevUp, before: Option<&State>) -> Result<Mysql, Failure> {

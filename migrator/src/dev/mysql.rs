@@ -2,19 +2,20 @@
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde::{Deserialize, Serialize};
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 
 use crate::cli::MysqlEngine;
 use crate::dev::account::Account;
-use crate::dev::server::{START_TRIES, free_port, said_since};
-use crate::dev::state::{DATABASE, ServerState, State};
+use crate::dev::find_mysql::Mysql;
+use crate::dev::names::ROOT;
+use crate::dev::start::{START_TRIES, free_port, said_since};
+use crate::dev::state::{ServerState, State};
 use crate::failure::Failure;
 use crate::talk;
 
@@ -23,95 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Accounts and database of a new server.
 const ACCOUNTS: &str = include_str!("mysql.sql");
-
-/// The superuser, by the socket alone.
-pub(super) const ROOT: &str = "root";
-
-/// The user by TCP, with the password of all throw-away servers.
-pub(super) const USER: &str = "shardid";
-
-/// An installed MySQL or MariaDB.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Mysql {
-    /// The server's program.
-    program: PathBuf,
-    /// What it is.
-    engine: MysqlEngine,
-}
-
-impl Mysql {
-    /// Finds the server that is named, or one of the kind that is asked for.
-    pub(super) fn find(
-        program: Option<&Path>,
-        engine: Option<MysqlEngine>,
-    ) -> Result<Self, Failure> {
-        if let Some(program) = program {
-            let found = Self::by(program).ok_or_else(|| {
-                Failure::new(format!("{} is not a MySQL or MariaDB server", program.display()))
-                    .hint("name a mysqld or mariadbd, with `--mysqld` or SHARDID_MYSQLD")
-            })?;
-            return match engine {
-                Some(engine) if engine != found.engine => Err(Failure::usage(format!(
-                    "{} is {}, not {engine}",
-                    program.display(),
-                    found.engine
-                ))),
-                _ => Ok(found),
-            };
-        }
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::env::split_paths(&path)
-            .chain(["/usr/sbin", "/usr/local/sbin", "/usr/libexec"].map(PathBuf::from));
-        let found = folders
-            .flat_map(|folder| ["mariadbd", "mysqld"].map(|name| folder.join(name)))
-            .filter_map(|program| Self::by(&program))
-            .find(|found| engine.is_none_or(|engine| engine == found.engine));
-        found.ok_or_else(|| {
-            let what = engine.map_or("MySQL or MariaDB".to_owned(), |engine| engine.to_string());
-            Failure::new(format!("no {what} server is installed here")).hint(
-                "install one (`make deps` installs MariaDB on Debian), or name it: `shardid dev up --mysqld FILE`",
-            )
-        })
-    }
-
-    fn by(program: &Path) -> Option<Self> {
-        let output = Command::new(program).arg("--version").output().ok()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let engine = match text.contains("MariaDB") {
-            true => MysqlEngine::Mariadb,
-            false if text.contains("Ver ") => MysqlEngine::Mysql,
-            false => return None,
-        };
-        Some(Self { program: program.to_owned(), engine })
-    }
-
-    /// The program that makes the data of a new MariaDB.
-    fn installer(&self) -> PathBuf {
-        let name = "mariadb-install-db";
-        let beside = |folder: &str| Some(self.program.parent()?.parent()?.join(folder).join(name));
-        ["bin", "scripts"]
-            .into_iter()
-            .filter_map(beside)
-            .find(|path| path.exists())
-            .unwrap_or_else(|| PathBuf::from(name))
-    }
-
-    /// Where its programs are, for a person.
-    pub(super) fn shown(&self) -> String {
-        format!("{} at {}", self.engine, self.program.display())
-    }
-
-    /// The command to look around on a server.
-    pub(super) fn client(&self, socket: &Path) -> String {
-        let name = match self.engine {
-            MysqlEngine::Mariadb => "mariadb",
-            MysqlEngine::Mysql => "mysql",
-        };
-        let beside = self.program.with_file_name(name);
-        let name = if beside.exists() { beside.display().to_string() } else { name.to_owned() };
-        format!("{name} --no-defaults -u {ROOT} -S {} {DATABASE}", socket.display())
-    }
-}
 
 /// A server with all that it takes to steer it.
 pub(super) struct Server<'a> {

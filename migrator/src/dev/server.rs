@@ -1,35 +1,22 @@
 //! One throw-away PostgreSQL server: made, started, stopped.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;
 use std::time::Duration;
 
 use crate::dev::account::Account;
-use crate::dev::find::Installation;
-use crate::dev::state::{DATABASE, SUPERUSER, ServerState, State};
+use crate::dev::names::{DATABASE, SUPERUSER};
+use crate::dev::start::{START_TRIES, free_port, said_since};
+use crate::dev::state::{ServerState, State};
 use crate::failure::Failure;
+use crate::postgres::installation::Installation;
 use crate::talk;
-
-/// Where free ports are looked for: away from 5432, and below those that the
-/// system hands out by itself.
-const PORTS: std::ops::Range<u16> = 15_432..32_000;
-
-/// How often a server is started that somebody else's leftovers keep down.
-pub(super) const START_TRIES: u32 = 20;
 
 /// What is different from a server of default settings.
 const SETTINGS: &str = include_str!("postgresql.conf");
 
 /// Who may get in: the owner by the socket, everybody with the password by TCP.
 const ACCESS: &str = include_str!("pg_hba.conf");
-
-/// A port of 127.0.0.1 that nobody has, and that is not among `taken`.
-pub(super) fn free_port(taken: &[u16]) -> Result<u16, Failure> {
-    let free =
-        |port: &u16| !taken.contains(port) && TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    PORTS.into_iter().find(free).ok_or_else(|| Failure::new("no port of 127.0.0.1 is free"))
-}
 
 /// A server with all that it takes to steer it.
 pub(super) struct Server<'a> {
@@ -261,13 +248,6 @@ impl<'a> Server<'a> {
             .detail(said.trim())
             .hint(format!("its log is {}", self.state.log(&self.server).display())))
     }
-}
-
-/// What a log has got since it had so many bytes.
-pub(super) fn said_since(log: &Path, from: u64) -> String {
-    let bytes = std::fs::read(log).unwrap_or_default();
-    let from = usize::try_from(from).unwrap_or(0).min(bytes.len());
-    String::from_utf8_lossy(&bytes[from..]).into_owned()
 }
 
 /// A folder as postgresql.conf wants it in a list of folders.

@@ -9,8 +9,9 @@ use rand::distr::{Alphanumeric, SampleString};
 use serde::{Deserialize, Serialize};
 
 use crate::dev::account::Account;
-use crate::dev::mysql::Mysql;
-use crate::dev::server::free_port;
+use crate::dev::find_mysql::Mysql;
+use crate::dev::names::{DATABASE, SUPERUSER};
+use crate::dev::start::free_port;
 use crate::failure::Failure;
 use crate::file::FILE_NAME;
 
@@ -19,10 +20,6 @@ const STATE_FILE: &str = "servers.json";
 
 /// The longest folder for sockets: a path to one has at most 107 bytes.
 const SOCKET_FOLDER_MAX: usize = 80;
-
-/// The database on each server, and the superuser.
-pub(super) const DATABASE: &str = "app";
-pub(super) const SUPERUSER: &str = "postgres";
 
 /// The throw-away servers of one folder.
 #[derive(Debug, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::fence::Fence;
+use super::outcome::Fence;
 use super::road::Road;
 use super::{compare, schema, sequences, unseen};
 use crate::failure::Failure;

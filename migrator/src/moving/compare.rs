@@ -7,14 +7,14 @@
 //! replication (a table that is rewritten, a target that was replaced) is
 //! noticed behind the fence, and then all is compared once more.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use shardid_cluster::MoveKind;
 use sqlx::AssertSqlSafe;
 
-use super::fence::Fence;
-use super::road::{Road, Verify};
+use super::options::Verify;
+use super::outcome::Fence;
+use super::road::{Marks, Road};
 use super::server::{Batch, Server};
 use super::{following, stop};
 use crate::failure::Failure;
@@ -33,15 +33,6 @@ const MOMENT_MS: u64 = 200;
 
 /// How often a moment is tried before the move is left standing.
 const MOMENTS_MAX: u32 = 50;
-
-/// What would not be the same if rows had changed past replication.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Marks {
-    /// By table, at the source.
-    tables: BTreeMap<String, String>,
-    /// Since when the target runs.
-    target: String,
-}
 
 /// A table of the shard, quoted, with how many rows it may have, and how many bytes it takes.
 type Rows = (String, i64, i64);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use shardid_cluster::{Effect, MoveEvent, MoveState, effects, next_state};
 
-use super::fence::Fence;
+use super::outcome::Fence;
 use super::road::Road;
 use super::server::Server;
 use super::watch::Sessions;

@@ -9,8 +9,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 use super::server::Server;
-use crate::dev::client_program;
 use crate::failure::Failure;
+use crate::postgres::installation::client_program;
 
 /// The major version of the pg_dump that would be used.
 pub(super) async fn dump_version() -> Result<i32, Failure> {

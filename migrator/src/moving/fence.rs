@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use shardid_cluster::{LeftoverKind, MapVersion, NodeName, Shard, ShardSet};
 
+use super::home::Home;
 use super::journal::Move;
+use super::outcome::Fence;
 use super::progress::line;
 use super::road::Road;
 use super::sequences;
@@ -13,13 +15,6 @@ use crate::failure::Failure;
 use crate::file::Address;
 use crate::postgres::effects::Hand;
 use crate::postgres::{failure, ids, sql};
-
-/// Whether the fence still stands.
-pub(super) enum Fence {
-    Held,
-    /// It could not be had or held, and why.
-    Lost(String),
-}
 
 /// The longest a fence waits for the locks on the tables, and again for those who
 /// took ids: writers queue behind it meanwhile. Both together are less than
@@ -32,14 +27,6 @@ const LOCK_MS: u64 = 10_000;
 
 /// What is of no use any more goes only where nobody has to wait for that for longer.
 const DROP_MS: u64 = 100;
-
-/// The shard's sequence and state on one of the two nodes.
-#[derive(sqlx::FromRow)]
-pub(super) struct Home {
-    pub(super) schema: String,
-    pub(super) sequence: String,
-    pub(super) state: String,
-}
 
 pub(super) async fn raise(road: &mut Road<'_>, deadline: Instant) -> Result<Fence, Failure> {
     let (shard, schema) = (road.record.shard.as_sql(), road.record.schema.clone());
@@ -157,7 +144,8 @@ pub(super) async fn guard(road: &mut Road<'_>) -> Result<(), Failure> {
 /// Lets the target give ids and take writes.
 pub(super) async fn open(road: &mut Road<'_>) -> Result<(), Failure> {
     let version = road.journal.version_of(road.record.shard).await?;
-    let sequence = home(road).await?.map_or("shard_id_seq".to_owned(), |home| home.sequence);
+    let home = Home::of(&mut road.source, road.record.shard).await?;
+    let sequence = home.map_or("shard_id_seq".to_owned(), |home| home.sequence);
     let id_sequences: Vec<(String, String, String)> = road
         .source
         .rows(sqlx::query_as(sql!("move/carry/id_sequences.sql")).bind(road.record.shard.as_sql()))
@@ -199,12 +187,6 @@ pub(super) async fn open(road: &mut Road<'_>) -> Result<(), Failure> {
             Err(held(&mut road.target, &schema, what).await.hint(resume(&road.record)))
         }
     }
-}
-
-/// Where the shard is on the source.
-pub(super) async fn home(road: &mut Road<'_>) -> Result<Option<Home>, Failure> {
-    let query = sqlx::query_as(sql!("move/journal/schema_of.sql")).bind(road.record.shard.as_sql());
-    road.source.row(query).await
 }
 
 /// How often a node is told again when another move was quicker.

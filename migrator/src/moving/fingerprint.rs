@@ -3,18 +3,9 @@
 
 use sqlx::AssertSqlSafe;
 
-use super::server::Server;
+use super::server::{FingerprintQueries, Server};
 use crate::failure::Failure;
 use crate::postgres::sql;
-
-/// The queries for a server's own catalogs, which it has put together.
-#[derive(Debug, Clone, sqlx::FromRow)]
-pub(super) struct Queries {
-    /// Gives the fingerprint of a schema, without a publication of ours, as text.
-    noted: String,
-    /// Gives what differs from one.
-    changed: String,
-}
 
 /// A fingerprint, as the journal keeps it.
 pub(super) async fn take(
@@ -46,7 +37,7 @@ pub(super) fn is_one(text: &str) -> bool {
     text.starts_with('{')
 }
 
-async fn queries(server: &mut Server) -> Result<Queries, Failure> {
+async fn queries(server: &mut Server) -> Result<FingerprintQueries, Failure> {
     if server.fingerprint.is_none() {
         let query = sqlx::query_as(sql!("move/carry/fingerprint.sql"));
         server.fingerprint = server.row(query).await?;

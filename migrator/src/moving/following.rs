@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::fence::Fence;
 use super::login;
+use super::outcome::Fence;
 use super::pace::{Pace, share};
 use super::road::Road;
 use super::server::Server;
 use super::stop::check_stop;
 use super::throttle;
-use super::{schema, sequences, unseen};
+use super::{schema, sequences, stream, unseen};
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -330,12 +330,7 @@ async fn lag(road: &mut Road<'_>, slot: &str, position: Option<&str>) -> Result<
     let query = sqlx::query_as(sql!("move/stream/lag.sql")).bind(slot).bind(position);
     let row: Option<(Option<i64>, bool, Option<i64>)> = road.source.row(query).await?;
     let Some((bytes, active, position)) = row else {
-        return Err(Failure::new(format!("replication slot {slot} is gone"))
-            .at(format!("node {}", road.source.node))
-            .hint(format!(
-                "the copy cannot follow without it: give the move up with `shardid abort {}`",
-                road.record.id
-            )));
+        return Err(stream::slot_is_gone(road, slot));
     };
     Ok(Lag { bytes: bytes.unwrap_or(i64::MAX), active, position: position.unwrap_or(0) })
 }

@@ -16,9 +16,10 @@ use crate::postgres::effects::publish;
 use crate::postgres::{failure, sql, who};
 
 mod claim;
+mod failures;
 mod record;
 
-pub(super) use claim::{older_catalog, overtaken};
+pub(super) use failures::{older_catalog, overtaken};
 use record::MoveRow;
 pub(crate) use record::{Leftover, Move};
 
@@ -102,7 +103,7 @@ impl Journal {
                     .hint("`shardid moves` shows it, with what can be done"))
             }
             Err(error) if crate::postgres::is_sqlstate(&error, "42703") => {
-                Err(claim::older_catalog(&self.server.node))
+                Err(older_catalog(&self.server.node))
             }
             Err(error) => Err(failure(&self.server.node, &error)),
         }

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use shardid_cluster::{MoveKind, MoveState, NodeName, Shard, ShardSet};
 
-use super::fence::{self, AGAIN, Home, lower_shard};
+use super::fence::{self, AGAIN, lower_shard};
+use super::home::Home;
 use super::journal::{Journal, Move, older_catalog};
+use super::options::{Options, Verify};
 use super::progress::Progress;
-use super::road::{Options, Road, Verify};
+use super::road::Road;
 use super::server::{Server, Term};
 use crate::cuts;
 use crate::failure::Failure;
@@ -53,8 +55,7 @@ async fn open(
     let number = draw_term(journal, 0).await?;
     let number = claim(journal, &mut [&mut *server], shard, number).await?;
     cuts::at(format_args!("open/claimed"));
-    let query = sqlx::query_as(sql!("move/journal/schema_of.sql")).bind(shard.as_sql());
-    match server.row::<Home>(query).await? {
+    match Home::of(server, shard).await? {
         Some(home) if home.state != "moved" => {
             let lowered = lower_shard(server, shard, &home.schema).await;
             lowered.map_err(|failure| failure.hint(AGAIN))

@@ -1,45 +1,16 @@
 //! A move on its way: the journal's record, and a hand on each server it needs.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
 
-use clap::ValueEnum;
-use shardid_cluster::{LeftoverKind, MoveEvent, MoveState};
+use shardid_cluster::{LeftoverKind, MoveEvent};
 
-use super::checks;
-use super::compare::Marks;
-use super::fence;
 use super::journal::{Journal, Move};
+use super::options::Options;
 use super::progress::Progress;
-use super::sequences::Given;
 use super::server::Server;
 use super::watch::Sessions;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-
-/// How long a target may take to answer before writers at the source go on without it.
-const ANSWER_MAX: Duration = Duration::from_secs(2);
-
-/// How carefully both copies are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Verify {
-    /// Count and sum every table: while writers wait if all have at most 100,000 rows and 32 MB, else before
-    Full,
-    /// The same, if all have no more than that
-    Cheap,
-    /// Trust the replication
-    None,
-}
-
-/// What a person chose.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Options {
-    pub(crate) fence_max: Duration,
-    pub(crate) verify: Verify,
-    /// How long a copy or a stream may stand still.
-    pub(crate) stall_max: Duration,
-    /// How far standbys of the target may be behind.
-    pub(crate) lag_max_bytes: Option<i64>,
-}
 
 /// A move on its way.
 pub(crate) struct Road<'a> {
@@ -63,16 +34,26 @@ pub(crate) struct Road<'a> {
     pub(super) given: Vec<Given>,
 }
 
-impl<'a> Road<'a> {
-    /// Connects to everything a move needs, and locks the move.
-    pub(crate) async fn enter(
-        file: &'a ClusterFile,
-        id: i64,
-        options: Options,
-    ) -> Result<Self, Failure> {
-        Entrance::enter(file, id).await?.road(file, options).await
-    }
+/// What would not be the same if rows had changed past replication.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Marks {
+    /// By table, at the source.
+    pub(super) tables: BTreeMap<String, String>,
+    /// Since when the target runs.
+    pub(super) target: String,
+}
 
+/// How far the ids of a generator can have gone.
+#[derive(sqlx::FromRow)]
+pub(super) struct Given {
+    /// The sequence's, on the source.
+    pub(super) oid: sqlx::postgres::types::Oid,
+    /// The highest id that it can have given out.
+    pub(super) last: i64,
+    pub(super) layout: String,
+}
+
+impl Road<'_> {
     /// Says something about this move.
     pub(crate) fn say(&self, text: impl std::fmt::Display) {
         self.progress.say(text);
@@ -135,94 +116,5 @@ impl<'a> Road<'a> {
             }
         }
         Ok(())
-    }
-}
-
-/// A move to which only the journal and the source are at hand.
-pub(crate) struct Entrance {
-    pub(crate) journal: Journal,
-    pub(crate) record: Move,
-    source: Server,
-}
-
-impl Entrance {
-    /// Connects to catalogue and source, and locks the move.
-    pub(crate) async fn enter(file: &ClusterFile, id: i64) -> Result<Self, Failure> {
-        let mut journal = Journal::open(file).await?;
-        let mut record = journal.begin(id).await?;
-        let mut source = Server::connect(file, &record.source).await?;
-        checks::check_member(&mut source, file).await?;
-        journal.claim(&mut record, &mut [&mut source]).await?;
-        Ok(Self { journal, record, source })
-    }
-
-    /// Connects to the target too. Where that is not to be had, writers do not
-    /// wait for it.
-    pub(crate) async fn road(
-        mut self,
-        file: &ClusterFile,
-        options: Options,
-    ) -> Result<Road<'_>, Failure> {
-        let mut target = match Server::connect(file, &self.record.target).await {
-            Ok(target) => target,
-            Err(failure) => {
-                self.relieve().await?;
-                return Err(failure);
-            }
-        };
-        // One that knows a newer map may have the shard open: then the fence has to stand.
-        checks::check_member(&mut target, file).await?;
-        if let Err(failure) = self.claim_both(&mut target).await {
-            self.relieve().await?;
-            return Err(failure);
-        }
-        let Self { journal, record, source } = self;
-        let progress = Progress::of(record.shard);
-        Ok(Road {
-            file,
-            record,
-            options,
-            progress,
-            compared: None,
-            compares_slowly: false,
-            outwaited: 0,
-            journal,
-            source,
-            target,
-            holding: None,
-            held: false,
-            given: Vec::new(),
-        })
-    }
-
-    /// Claims the shard on both nodes.
-    async fn claim_both(&mut self, target: &mut Server) -> Result<(), Failure> {
-        let mut servers = [&mut self.source, target];
-        self.journal.claim(&mut self.record, &mut servers).await
-    }
-
-    /// Lets writers go on at the source, where the shard still lives.
-    async fn relieve(&mut self) -> Result<(), Failure> {
-        if self.record.state == MoveState::Fenced {
-            self.journal.advance(&mut self.record, MoveEvent::FenceLost).await?;
-        }
-        if matches!(self.record.state, MoveState::Following | MoveState::Aborting) {
-            fence::lower_on(&mut self.source, &self.record).await?;
-        }
-        Ok(())
-    }
-
-    /// Writes down that the move is given up, unless it has been switched meanwhile, and
-    /// lets writers go on.
-    ///
-    /// A target that is down is not asked; one that answers and knows a newer map than the
-    /// catalogue may have the shard open.
-    pub(crate) async fn give_up(&mut self, file: &ClusterFile) -> Result<(), Failure> {
-        let target = Server::connect(file, &self.record.target);
-        if let Ok(Ok(mut target)) = tokio::time::timeout(ANSWER_MAX, target).await {
-            checks::check_member(&mut target, file).await?;
-        }
-        self.journal.advance(&mut self.record, MoveEvent::Abort).await?;
-        self.relieve().await
     }
 }

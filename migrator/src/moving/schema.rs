@@ -9,10 +9,11 @@ use std::collections::BTreeSet;
 
 use shardid_cluster::{LeftoverKind, MoveKind, NodeName};
 
-use super::clean;
+use super::copies::check_new_copy;
 use super::dumped::{Dump, description, entry, without_sequence_rules};
 use super::fingerprint;
 use super::journal::Move;
+use super::old_copy::check_owner;
 use super::road::Road;
 use super::server::{Batch, Server};
 use crate::failure::Failure;
@@ -242,8 +243,8 @@ pub(crate) async fn look_at_way_back(
     let mut new = Server::look(file, &record.target).await?;
     let mut old = Server::look(file, &record.source).await?;
     let schema = &record.schema;
-    clean::check_owner(file, &mut old, record).await?;
-    clean::check_new_copy(&mut new, record).await?;
+    check_owner(file, &mut old, record).await?;
+    check_new_copy(&mut new, record).await?;
     let (now, before) = tokio::try_join!(shape(&mut new, schema), shape(&mut old, schema))?;
     if now != before {
         return Err(Failure::new(format!(

@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use shardid_cluster::MoveKind;
 
-use super::fence::Fence;
-use super::road::Road;
+use super::outcome::Fence;
+use super::road::{Given, Road};
 use super::server::{Batch, Server};
 use crate::failure::Failure;
 use crate::postgres::sql;
@@ -21,16 +21,6 @@ const HOLD_MS_MAX: u128 = 400;
 
 /// Where nobody waits, or the way is only forward.
 const LOCK_MS: u128 = 10_000;
-
-/// How far the ids of a generator can have gone.
-#[derive(sqlx::FromRow)]
-pub(super) struct Given {
-    /// The sequence's, on the source.
-    oid: sqlx::postgres::types::Oid,
-    /// The highest id that it can have given out.
-    last: i64,
-    layout: String,
-}
 
 /// Locks the sequences of the source, and brings those of the target to where
 /// they stand.

@@ -7,7 +7,6 @@ use sqlx::postgres::{PgArguments, PgConnection, PgRow};
 use sqlx::query::{Query, QueryAs, QueryScalar};
 use sqlx::{AssertSqlSafe, Connection, FromRow, Postgres};
 
-use super::fingerprint::Queries;
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
 use crate::postgres::{connect, failure, is_sqlstate, part_of, sql};
@@ -20,7 +19,7 @@ pub(crate) struct Server {
     /// With which options pg_dump understands this server's definitions as this session does.
     pub(super) dump_options: String,
     /// How this server's catalogs are asked for a fingerprint, once that is known.
-    pub(super) fingerprint: Option<Queries>,
+    pub(super) fingerprint: Option<FingerprintQueries>,
     /// As which program it changes anything; none where it works on no move.
     term: Option<Term>,
     /// What is said before a change in its transaction, for that.
@@ -34,6 +33,15 @@ pub(crate) struct Server {
 pub(crate) struct Term {
     pub(crate) shard: Shard,
     pub(crate) number: i64,
+}
+
+/// The queries for the fingerprint of a schema by a server's own catalogs, which it has put together.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub(super) struct FingerprintQueries {
+    /// Gives the fingerprint of a schema, without a publication of ours, as text.
+    pub(super) noted: String,
+    /// Gives what differs from one.
+    pub(super) changed: String,
 }
 
 /// How long a claim waits for what an earlier program has under way.

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use shardid_cluster::LeftoverKind;
 
-use super::checks::oldest_transaction;
 use super::login::{self, NewStream};
 use super::road::Road;
 use super::server::{Batch, Server};
@@ -27,11 +26,27 @@ async fn publish_on(server: &mut Server, name: &str, schema: &str) -> Result<(),
 pub(super) async fn subscribe(road: &mut Road<'_>) -> Result<(), Failure> {
     let name = road.record.stream();
     road.leave_on_source(LeftoverKind::Slot, &name).await?;
+    // A new slot would begin behind what was written since the old one was lost.
+    let number = sqlx::query_scalar::<_, i64>(sql!("move/stream/number.sql")).bind(&name);
+    let gone = sqlx::query_scalar::<_, bool>(sql!("move/stream/slot_gone.sql")).bind(&name);
+    if !road.target.column(number).await?.is_empty() && road.source.column(gone).await? == [true] {
+        return Err(slot_is_gone(road, &name));
+    }
     let most = road.options.stall_max;
     make_slot(&mut road.source, &name, most).await?;
     road.leave_on_target(LeftoverKind::Subscription, &name).await?;
     let stream = NewStream { name: &name, schema: &road.record.schema, copy: true };
     login::subscribe(&mut road.target, &mut road.source, &stream).await
+}
+
+/// What follows by a slot that somebody has dropped, or that a standby which took over never had.
+pub(super) fn slot_is_gone(road: &Road<'_>, slot: &str) -> Failure {
+    Failure::new(format!("replication slot {slot} is gone"))
+        .at(format!("node {}", road.source.node))
+        .hint(format!(
+            "the copy cannot follow without it: give the move up with `shardid abort {}`",
+            road.record.id
+        ))
 }
 
 /// Makes a slot, for which every transaction that has written anywhere on the server has to end.
@@ -54,6 +69,13 @@ async fn make_slot(server: &mut Server, name: &str, most: Duration) -> Result<()
         .hint(format!("wait for it, or end it: {how}"))),
         None => Err(failure),
     }
+}
+
+/// For how many seconds the oldest transaction has been open that a new slot has
+/// to wait for; none where there is none of more than ten.
+pub(super) async fn oldest_transaction(server: &mut Server) -> Result<Option<i64>, Failure> {
+    let old: Option<(i64, i64)> = server.row(sqlx::query_as(sql!("move/check/old.sql"))).await?;
+    Ok(old.and_then(|(count, seconds)| (count > 0).then_some(seconds)))
 }
 
 /// Makes publication and slot for the way back; nothing reads them yet.

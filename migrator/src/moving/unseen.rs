@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use shardid_cluster::LeftoverKind;
 
-use super::fence::Fence;
+use super::outcome::Fence;
 use super::road::Road;
 use super::server::Server;
 use super::stop::check_stop;

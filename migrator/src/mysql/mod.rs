@@ -6,15 +6,9 @@ pub(crate) mod look;
 pub(crate) mod migrate;
 mod migrations;
 mod option_files;
+mod statement;
 
 pub(crate) use connect::connect;
 pub(crate) use error::{failure, sqlstate};
 pub(crate) use option_files::Login;
-
-/// One statement from a file under `sql/mysql`.
-macro_rules! sql {
-    ($path:literal) => {
-        include_str!(concat!("../../../sql/mysql/", $path))
-    };
-}
-pub(crate) use sql;
+pub(crate) use statement::sql;

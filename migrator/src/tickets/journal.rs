@@ -7,7 +7,8 @@ use shardid_cluster::{
 };
 use sqlx::{Connection, FromRow};
 
-use super::{Session, changed, rows, run};
+use super::Session;
+use super::statement::{changed, rows, run};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::mysql::{self, migrate};

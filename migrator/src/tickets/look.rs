@@ -8,7 +8,8 @@ use shardid_cluster::{
 };
 use sqlx::FromRow;
 
-use super::{Journal, Session, rows};
+use super::statement::rows;
+use super::{Journal, Session};
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
 use crate::mysql::look::{Settings, follows, unsafe_tables};

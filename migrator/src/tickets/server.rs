@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use shardid_cluster::{Class, NodeName, TicketName};
 
-use super::{Session, run};
+use super::Session;
+use super::statement::run;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::{mysql, postgres};

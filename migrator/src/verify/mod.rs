@@ -6,6 +6,7 @@
 mod beyond;
 mod clocks;
 mod estate;
+mod finding;
 mod foreign_defaults;
 mod foreign_ids;
 mod layouts;
@@ -23,54 +24,7 @@ mod unreachable;
 mod versions;
 
 pub(crate) use estate::Estate;
-use shardid_cluster::NodeName;
-
-use crate::failure::Failure;
-
-/// Something that is not as it should be, and what mends it.
-#[derive(Debug)]
-pub(crate) struct Finding {
-    /// The node it is on, unless it is between nodes.
-    pub(crate) node: Option<NodeName>,
-    /// What is wrong, in half a sentence.
-    pub(crate) problem: String,
-    /// What to do, with the very command.
-    pub(crate) mend: String,
-}
-
-impl Finding {
-    fn on(node: &NodeName, problem: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { node: Some(node.clone()), problem: problem.into(), mend: mend.into() }
-    }
-
-    fn between(problem: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { node: None, problem: problem.into(), mend: mend.into() }
-    }
-}
-
-/// What all checks found, each finding with the name of its check.
-#[derive(Debug, Default)]
-pub(crate) struct Report {
-    pub(crate) checks: usize,
-    pub(crate) findings: Vec<(&'static str, Finding)>,
-}
-
-impl Report {
-    fn add(&mut self, check: &'static str, found: Result<Vec<Finding>, Failure>) {
-        self.checks += 1;
-        let found = found.unwrap_or_else(|failure| could_not(&failure));
-        self.findings.extend(found.into_iter().map(|finding| (check, finding)));
-    }
-}
-
-/// A check that could not be made has not found that all is well.
-fn could_not(failure: &Failure) -> Vec<Finding> {
-    let said = |(message, hint): (&str, Option<&str>)| {
-        let mend = hint.unwrap_or("run `shardid verify` again as a role that may look");
-        Finding::between(format!("could not look: {message}"), mend)
-    };
-    failure.messages().map(said).collect()
-}
+pub(crate) use finding::{Finding, Report};
 
 /// Makes every check; those that read the rows of tables only with `data`.
 pub(crate) async fn verify(estate: &mut Estate<'_>, data: bool) -> Report {

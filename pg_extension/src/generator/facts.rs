@@ -2,7 +2,7 @@
 
 use super::{BACKEND, Facts, Generator, KEPT_PART, KEPT_US, shared};
 use crate::page::backend::{self, Transaction};
-use crate::page::{catalog, held};
+use crate::page::{catalog, held, relations};
 use crate::report::{self, Report};
 
 impl Generator {
@@ -25,9 +25,10 @@ impl Generator {
             // Before the lock, which would be kept: whoever may not take ids hinders nobody.
             // A change of the sequence's privileges or of a role counts as one, too.
             let known = self.allowed.get() == (now.user(), changes);
-            let may = if known { Some(true) } else { backend::may_use(facts.sequence, now.user()) };
+            let may =
+                if known { Some(true) } else { relations::may_use(facts.sequence, now.user()) };
             if may == Some(false) {
-                return Err(report::no_privilege(&backend::relation_name(facts.sequence)));
+                return Err(report::no_privilege(&relations::relation_name(facts.sequence)));
             }
             let (transaction, sequence) = self.locked.get();
             if !transaction.same_transaction(now) || sequence != facts.sequence {
@@ -92,7 +93,7 @@ impl Generator {
             let (increment, min) =
                 (layout.shards() * layout.slots(), shard.number() * layout.slots());
             if (shape.increment, shape.min) != (increment, min) {
-                let name = backend::relation_name(sequence);
+                let name = relations::relation_name(sequence);
                 return Err(report::not_its_generator(
                     &name,
                     shard.number(),
@@ -108,7 +109,7 @@ impl Generator {
 
     pub(super) fn unknown(&self) -> Report {
         match self.key.as_sequence() {
-            Some(sequence) => report::no_id_sequence(&backend::relation_name(sequence)),
+            Some(sequence) => report::no_id_sequence(&relations::relation_name(sequence)),
             None => report::no_such_shard(self.key.as_shard()),
         }
     }

@@ -3,9 +3,9 @@
 use shardid_ids::{Layout, Position, Refusal, Refused};
 
 use super::{BACKEND, Generator};
-use crate::page::backend;
 use crate::page::held::{Place, Unusable};
 use crate::page::sequence::{self, Request, Visit};
+use crate::page::{backend, clocks, relations};
 use crate::report::{self, Report};
 use crate::{horizon, settings};
 
@@ -34,7 +34,7 @@ impl Generator {
             timeline: backend::timeline(),
             place: self.place.get(),
         };
-        let name = || backend::relation_name(facts.sequence);
+        let name = || relations::relation_name(facts.sequence);
         let mut give_up_us = None;
         loop {
             let refusal = match sequence::visit(&request) {
@@ -76,10 +76,10 @@ impl Generator {
                     let give_up_us = *give_up_us.get_or_insert_with(|| {
                         let wait_us = settings::max_wait_ms() * 1_000;
                         let least_us = if place.made_here() { NEW_WAIT_US } else { 0 };
-                        backend::steady_us() + wait_us.max(least_us)
+                        clocks::steady_us() + wait_us.max(least_us)
                     });
-                    let wait_us = facts.layout.time_us(ready_tick) - backend::now_us();
-                    let left_us = give_up_us - backend::steady_us();
+                    let wait_us = facts.layout.time_us(ready_tick) - clocks::now_us();
+                    let left_us = give_up_us - clocks::steady_us();
                     // What can be behind the clock here is a new one only.
                     if left_us <= 0 && place.made_here() && drift <= request.max_drift_ticks {
                         return Err(report::ahead_where_made(&name(), facts.shard.number()));
@@ -89,14 +89,14 @@ impl Generator {
                             &name(),
                             facts.shard.number(),
                             // From now to where its tick begins, not in whole ticks.
-                            facts.layout.time_us(ready_tick + drift_max) - backend::now_us(),
+                            facts.layout.time_us(ready_tick + drift_max) - clocks::now_us(),
                             settings::max_drift_us(),
                             settings::max_wait_ms(),
                         ));
                     }
                     // Not all at once: the clock may be set right meanwhile.
                     let nap_us = wait_us.min(left_us).clamp(1, 100_000);
-                    backend::sleep_interruptibly((nap_us + 999) / 1_000);
+                    clocks::sleep_interruptibly((nap_us + 999) / 1_000);
                 }
                 (Refusal::Clock(Refused::Ended), _) => {
                     return Err(report::layout_ended(&self.layout_name()));
@@ -109,7 +109,7 @@ impl Generator {
 /// Has the horizon reach to an instant, and on to another if the tick after that is no
 /// further ahead than ids may be: a generator that is restarted then can go on at once.
 fn raise_horizon(until_us: i64, target_us: i64, tick_us: i64, place: &Place) -> Result<(), Report> {
-    let most_us = backend::now_us().saturating_add(settings::max_drift_us() - tick_us);
+    let most_us = clocks::now_us().saturating_add(settings::max_drift_us() - tick_us);
     let target_us = target_us.min(until_us.max(most_us));
     // What is logged with the ids brings the horizon to disk with it.
     let flush = !place.needs_wal();
@@ -126,7 +126,7 @@ fn last_index(lsn: u64, restarted: bool, layout: &Layout) -> Result<i64, Report>
         // The extension's SQL is that of 0.1.0, which trusts a sequence that says where it
         // stands.
         None if !restarted => return Ok(-1),
-        None => backend::now_us().saturating_add(settings::max_drift_us()),
+        None => clocks::now_us().saturating_add(settings::max_drift_us()),
     };
     // The clock rule counts in whole ticks: now and the drift is somewhere in the last one.
     Ok(match backend::timeline().begins {
@@ -144,7 +144,7 @@ const CLOCK_CHECK_US: i64 = 1_000_000;
 /// leaps over that.
 fn check_clock() -> Result<i64, Report> {
     let state = BACKEND.get();
-    let now = backend::clock_base();
+    let now = clocks::clock_base();
     if let Some(max_us) = settings::max_jump_us() {
         let jump_us = state.clock.get().jump_us(now);
         if jump_us > max_us {

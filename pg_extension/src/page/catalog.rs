@@ -65,7 +65,7 @@ pub(crate) fn has_bare_id_sequence(shard: i32, layout: &str) -> bool {
     scan(c"id_sequence", None, |row| {
         found |= row.get(2) == Some(shard)
             && row.text(3).as_deref() == Some(layout)
-            && row.get(1).is_some_and(|sequence| !super::backend::is_there(sequence));
+            && row.get(1).is_some_and(|sequence| !super::relations::is_there(sequence));
     });
     found
 }

@@ -1,4 +1,4 @@
-//! Whether this session applies what a copy of a shard follows by.
+//! Whether this session applies what comes by replication, and by which.
 
 use core::ffi::{CStr, c_char};
 
@@ -49,4 +49,23 @@ fn is_stream(subscription: Oid) -> bool {
         name.strip_prefix(stream.as_bytes())
             .is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
     })
+}
+
+/// Whether what a statement writes to our tables now is taken for replicated rows: it is called
+/// by the worker itself, as a default of a column that the publisher does not have.
+pub(crate) fn own_rows_are_left_out() -> bool {
+    // SAFETY: a plain variable of the backend.
+    let as_replica = unsafe {
+        pg_sys::SessionReplicationRole == pg_sys::SESSION_REPLICATION_ROLE_REPLICA as i32
+    };
+    as_replica && replicates_at(0)
+}
+
+/// Whether this is a worker, that many triggers deep.
+pub(super) fn replicates_at(depth: i32) -> bool {
+    // SAFETY: a plain variable of the backend; the function reads another, and takes nothing.
+    unsafe {
+        !pg_sys::MyBgworkerEntry.is_null()
+            && pgrx::direct_function_call::<i32>(pg_sys::pg_trigger_depth, &[]) == Some(depth)
+    }
 }

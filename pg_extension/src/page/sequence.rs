@@ -11,7 +11,7 @@ use shardid_ids::{
 
 use super::backend::Timeline;
 use super::held::{Page, Place, Unusable};
-use super::{backend, ffi};
+use super::{clocks, ffi};
 
 /// What a visit needs to know.
 pub(crate) struct Request {
@@ -68,7 +68,7 @@ pub(crate) fn visit(request: &Request) -> Visit {
 unsafe fn visit_guarded(request: &Request) -> Visit {
     // Before the page is locked, to hold it for a shorter time. Where that has to be
     // waited for, the clock is a little late, and the next id still above the last one.
-    let now_us = backend::now_us();
+    let now_us = clocks::now_us();
     if now_us > request.clock_checked_until_us {
         return Visit::CheckClock;
     }

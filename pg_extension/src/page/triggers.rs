@@ -7,9 +7,10 @@ use core::ffi::CStr;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid, TriggerData};
 use pgrx::{FromDatum, is_a};
 
-use super::entry::{describe, guarded};
+use super::follower::replicates_at;
+use super::guard::{describe, guarded};
 use super::text::from_server;
-use super::{backend, catalog};
+use super::{catalog, relations};
 use crate::{report, tickets};
 
 describe!(pg_finfo_generator_changed_wrapper, pg_finfo_shardid_replicated_row);
@@ -25,10 +26,10 @@ pub(crate) unsafe extern "C-unwind" fn generator_changed_wrapper(call: FunctionC
         let data = trigger_data(call).ok_or_else(report::not_a_trigger)?;
         // SAFETY: the trigger's table is open.
         let table = unsafe { (*data.tg_relation).rd_id };
-        if !backend::is_ours(table) {
+        if !relations::is_ours(table) {
             return Err(report::not_our_table(
                 "generator_changed()",
-                &backend::relation_name(table),
+                &relations::relation_name(table),
             ));
         }
         for tuple in [data.tg_trigtuple, data.tg_newtuple] {
@@ -40,11 +41,11 @@ pub(crate) unsafe extern "C-unwind" fn generator_changed_wrapper(call: FunctionC
             // Nobody takes numbers by this row from what is none of its kind, and a lock on it,
             // as on a table of somebody else's, would keep others from what the row is not about.
             if row.may_take_from(sequence) {
-                backend::lock_alone(sequence);
+                relations::lock_alone(sequence);
             }
-            backend::forget(sequence);
+            relations::forget(sequence);
         }
-        backend::forget_table(table);
+        relations::forget_table(table);
         // What comes out of a trigger after the change is not looked at.
         Ok(0)
     })
@@ -66,25 +67,6 @@ pub(crate) unsafe extern "C-unwind" fn shardid_replicated_row(call: FunctionCall
         let row = if data.tg_newtuple.is_null() { data.tg_trigtuple } else { data.tg_newtuple };
         Ok(if replicates { 0 } else { row as i64 })
     })
-}
-
-/// Whether what a statement writes to our tables now is taken for replicated rows: it is called
-/// by the worker itself, as a default of a column that the publisher does not have.
-pub(crate) fn own_rows_are_left_out() -> bool {
-    // SAFETY: a plain variable of the backend.
-    let as_replica = unsafe {
-        pg_sys::SessionReplicationRole == pg_sys::SESSION_REPLICATION_ROLE_REPLICA as i32
-    };
-    as_replica && replicates_at(0)
-}
-
-/// Whether this is a worker, that many triggers deep.
-fn replicates_at(depth: i32) -> bool {
-    // SAFETY: a plain variable of the backend; the function reads another, and takes nothing.
-    unsafe {
-        !pg_sys::MyBgworkerEntry.is_null()
-            && pgrx::direct_function_call::<i32>(pg_sys::pg_trigger_depth, &[]) == Some(depth)
-    }
 }
 
 /// What a trigger is called with; `None` for a call by hand.

@@ -408,3 +408,41 @@ fn what_somebody_did_to_a_copy_is_said_with_its_node_and_the_very_command() {
     estate.run(&["abort", &id, "--yes"]).ok();
     estate.assert_no_trace(shard);
 }
+
+/// A new one began behind what was written meanwhile, and the shard opened without that where its rows
+/// were not compared.
+#[test]
+fn a_copy_whose_slot_is_lost_while_it_is_copied_is_given_up() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let number = shard.to_string();
+    estate.run_cut("copying/before-AwaitCopy", &["move", &number, "--to", "pg2", "--yes"]);
+    let id = estate.last_move(shard);
+    let stream = format!("shardid_move_{id}");
+    let end = format!(
+        "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = '{stream}' AND active"
+    );
+    let lost = format!(
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = '{stream}' AND NOT active"
+    );
+    estate.psql("pg2", &format!("ALTER SUBSCRIPTION {stream} DISABLE"));
+    wait_until(Duration::from_secs(20), "the slot to be lost", || {
+        estate.psql("pg1", &end);
+        estate.psql("pg1", &lost);
+        estate.psql(
+            "pg1",
+            &format!("SELECT count(*) FROM pg_replication_slots WHERE slot_name = '{stream}'"),
+        ) == "0"
+    });
+    estate.psql("pg2", &format!("ALTER SUBSCRIPTION {stream} ENABLE"));
+    let said = estate.run(&["resume", &id, "--verify", "none"]);
+    assert_eq!(said.code, 3, "{}", said.stderr);
+    assert!(
+        said.stderr.contains(&format!("node pg1: replication slot {stream} is gone")),
+        "{}",
+        said.stderr
+    );
+    assert!(said.stderr.contains(&format!("`shardid abort {id}`")), "{}", said.stderr);
+    estate.run(&["abort", &id, "--yes"]).ok();
+    estate.assert_no_trace(shard);
+}

@@ -8,12 +8,17 @@ mod servers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use semver::Version;
+
 use super::*;
 use crate::declared::{DeclaredNode, Engine};
 use crate::follower::{FollowerRole, follower_role};
+use crate::identity::Identity;
+use crate::map::MapVersion;
 use crate::names::{ClusterName, LayoutName};
+use crate::set::ShardSet;
 use crate::shard::{Shard, ShardCount};
-use crate::truth::{CatalogCluster, CatalogNode, Extension, Membership, NodeTruth};
+use crate::truth::{CatalogCluster, CatalogNode, Extension, Membership, Migration, NodeTruth};
 
 fn node(name: &str) -> NodeName {
     NodeName::new(name).unwrap()

@@ -1,10 +1,9 @@
 //! The steps from what the tickets are to what they should be.
 
+use crate::declared::DeclaredTicket;
 use crate::names::{NodeName, TicketName};
 use crate::rename::Rename;
-use crate::tickets::{
-    Class, DeclaredTicket, Seen, TicketProblem, TicketTruth, classes, problems, safe_floor,
-};
+use crate::tickets::{Class, Seen, TicketProblem, TicketTruth, classes, problems, safe_floor};
 
 /// One change. Each may be cut at any instant and made again.
 #[derive(Debug, Clone, PartialEq, Eq)]

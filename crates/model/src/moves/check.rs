@@ -3,9 +3,10 @@
 use shardid_cluster::MoveState;
 use stateright::{Model, Property};
 
-use super::program::{At, Program, Task, Todo};
+use super::program::{At, Program, Task};
 use super::rule::Rule;
 use super::statement::Statement;
+use super::work::Todo;
 use super::world::{Copy, Gate, Node, Says, World};
 use crate::protocol::{Protocol, Rules};
 

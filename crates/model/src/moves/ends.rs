@@ -1,6 +1,7 @@
 //! Does what stands come to an end, by whoever takes it up next and is left alone?
 
-use super::program::{At, Task, Todo};
+use super::program::{At, Task};
+use super::work::Todo;
 use super::world::World;
 use crate::protocol::Rules;
 

@@ -25,7 +25,9 @@ mod check;
 mod ends;
 mod program;
 mod rule;
+mod run;
 mod statement;
+mod work;
 mod world;
 
 pub use check::{Action, Plot};

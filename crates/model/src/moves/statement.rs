@@ -1,10 +1,6 @@
-//! What does a transaction do to a node, or to the catalogue, whenever it runs?
+//! Which transactions does a program run?
 
-use shardid_cluster::{MoveEvent, MoveKind, MoveState, next_state};
-
-use super::rule::Rule;
-use super::world::{Copy, Gate, Says, World};
-use crate::protocol::Rules;
+use shardid_cluster::{MoveEvent, MoveState};
 
 /// A transaction of a program that works on a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,7 +45,7 @@ pub enum Statement {
 
 impl Statement {
     /// The node that it is about; none where it is the catalogue's.
-    fn node(self) -> Option<u8> {
+    pub(super) fn node(self) -> Option<u8> {
         match self {
             Self::MakeCopy(node)
             | Self::Raise(node)
@@ -63,182 +59,5 @@ impl Statement {
             Self::MakeStream(from, _) | Self::EndStream(from) => Some(1 - from),
             _ => None,
         }
-    }
-}
-
-impl World {
-    /// Runs a statement of the program with a term; false where it is refused.
-    pub(crate) fn run(&mut self, statement: Statement, term: u8, rules: Rules) -> bool {
-        if let Some(node) = statement.node() {
-            let claimed = self.nodes[usize::from(node)].term == term;
-            return (claimed || !rules.hold(Rule::NodeTerm))
-                && self.on_node(statement, node, rules);
-        }
-        self.in_catalogue(statement, term, rules)
-    }
-
-    fn on_node(&mut self, statement: Statement, number: u8, rules: Rules) -> bool {
-        let node = &mut self.nodes[usize::from(number)];
-        match statement {
-            Statement::MakeStream(from, of) => {
-                let of = u8::try_from(of).expect("moves are few");
-                self.nodes[usize::from(from)].stream = Some(of);
-            }
-            Statement::EndStream(from) => self.nodes[usize::from(from)].stream = None,
-            Statement::MakeCopy(_) => {
-                let gate = match rules.hold(Rule::GuardNewCopy) {
-                    true => Gate::Guarded,
-                    false => Gate::Open,
-                };
-                let new = Copy { rows: 0, last: 0, closed: false, held: None, gate };
-                node.copy.get_or_insert(new);
-            }
-            Statement::Drop(_) => node.copy = None,
-            Statement::Raise(_) => {
-                let Some(copy) = node.copy.as_mut() else { return false };
-                if rules.hold(Rule::FenceRefuses) {
-                    copy.gate = Gate::Fenced;
-                }
-                if node.says == Says::Open {
-                    node.says = Says::Fenced;
-                }
-            }
-            Statement::Lower(_) => {
-                let stands = node.says != Says::Moved || !rules.hold(Rule::LowerFenceOnly);
-                if let Some(copy) = node.copy.as_mut().filter(|_| stands) {
-                    copy.gate = Gate::Open;
-                }
-                if node.says == Says::Fenced {
-                    node.says = Says::Open;
-                }
-            }
-            // A copy that was gone back from may be gone already.
-            Statement::Hold(_, by) => {
-                if let Some(copy) = node.copy.as_mut() {
-                    copy.held = Some(by);
-                }
-            }
-            Statement::Place(_, to, bounds) => {
-                let Some(copy) = node.copy.as_mut() else { return false };
-                copy.last = to;
-                copy.closed &= !bounds;
-            }
-            Statement::Guard(_) => {
-                if let Some(copy) = node.copy.as_mut() {
-                    copy.gate = Gate::Guarded;
-                    copy.closed = true;
-                    copy.held = None;
-                }
-                node.says = Says::Moved;
-            }
-            Statement::Open(_) => {
-                let Some(copy) = node.copy.as_mut() else { return false };
-                copy.gate = Gate::Open;
-                node.says = Says::Open;
-            }
-            Statement::Close(_) => {
-                let Some(copy) = node.copy.as_mut() else { return false };
-                copy.closed = true;
-            }
-            _ => unreachable!("it is the catalogue's"),
-        }
-        true
-    }
-
-    fn in_catalogue(&mut self, statement: Statement, term: u8, rules: Rules) -> bool {
-        let (Statement::Advance(id, ..)
-        | Statement::NoteCopy(id, _)
-        | Statement::NoteStream(id, _)
-        | Statement::ForgetCopy(id)
-        | Statement::ForgetStream(id, _)
-        | Statement::BeginRetire(id)
-        | Statement::Retired(id)) = statement
-        else {
-            unreachable!("it is a node's")
-        };
-        // Those that say what is gone may be about the move that is taken back.
-        let asks = !matches!(
-            statement,
-            Statement::ForgetCopy(_) | Statement::ForgetStream(..) | Statement::Retired(_)
-        );
-        if asks && rules.hold(Rule::JournalTerm) && self.moves[id].term != term {
-            return false;
-        }
-        match statement {
-            Statement::Advance(_, from, event) => return self.advance(id, from, event, rules),
-            Statement::NoteCopy(_, node) => self.moves[id].copy_left = Some(node),
-            Statement::NoteStream(_, from) => {
-                self.moves[id].stream_left[usize::from(from)] = true;
-            }
-            Statement::ForgetCopy(_) => self.moves[id].copy_left = None,
-            Statement::ForgetStream(_, from) => {
-                self.moves[id].stream_left[usize::from(from)] = false;
-            }
-            Statement::BeginRetire(_) => {
-                let going_back = self.moves.iter().any(|m| {
-                    usize::from(m.rollback_of.unwrap_or(u8::MAX)) == id && !m.state.is_over()
-                });
-                if going_back && rules.hold(Rule::RollbackIsSeen) {
-                    return false;
-                }
-                self.moves[id].retiring |= rules.hold(Rule::RetireIsWritten);
-            }
-            _ => self.moves[id].retired = true,
-        }
-        true
-    }
-
-    /// The transaction that takes a move on; the switch places the shard by it.
-    fn advance(&mut self, id: usize, from: MoveState, event: MoveEvent, rules: Rules) -> bool {
-        let record = self.moves[id];
-        if rules.hold(Rule::CompareAndSet) && record.state != from {
-            return false;
-        }
-        let Ok(next) = next_state(record.kind, from, event) else { return false };
-        if next == MoveState::Switched {
-            if self.owner != record.source {
-                return false;
-            }
-            self.owner = record.target();
-            // The copy there is the shard now, and that on the source the old one.
-            for other in &mut self.moves {
-                if other.copy_left == Some(record.target()) {
-                    other.copy_left = None;
-                }
-            }
-            self.moves[id].copy_left = Some(record.source);
-        }
-        self.moves[id].state = next;
-        true
-    }
-
-    /// Writes a move down, from where its program read the shard to be.
-    pub(crate) fn plan(
-        &mut self,
-        kind: MoveKind,
-        source: u8,
-        rollback_of: Option<u8>,
-        rules: Rules,
-    ) -> Option<usize> {
-        let old_copy_is_there = |id: u8| {
-            let record = self.moves[usize::from(id)];
-            record.state == MoveState::Done && !record.retiring && !record.retired
-        };
-        let stale = rules.hold(Rule::PlanFromMap) && self.owner != source;
-        if self.standing().is_some() || stale || !rollback_of.is_none_or(old_copy_is_there) {
-            return None;
-        }
-        self.moves.push(super::world::Record {
-            kind,
-            state: MoveState::Planned,
-            source,
-            rollback_of,
-            term: 0,
-            retiring: false,
-            retired: false,
-            copy_left: None,
-            stream_left: [false; 2],
-        });
-        Some(self.moves.len() - 1)
     }
 }

@@ -5,8 +5,11 @@ use std::collections::BTreeSet;
 use shardid_cluster::Class;
 use stateright::{Model, Property};
 
-use super::program::{At, Program, Todo};
-use super::world::{Rule, Server, World};
+use super::program::{At, Program};
+use super::rule::Rule;
+use super::statement::Server;
+use super::work::Todo;
+use super::world::World;
 use crate::protocol::{Protocol, Rules};
 
 /// One step of somebody.

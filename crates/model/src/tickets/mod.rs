@@ -18,8 +18,13 @@
 
 mod check;
 mod program;
+mod rule;
+mod statement;
+mod work;
 mod world;
 
 pub use check::{Action, Plot};
 pub use program::{At, Program};
-pub use world::{Record, Rule, Server, Statement, World};
+pub use rule::Rule;
+pub use statement::{Record, Server, Statement};
+pub use world::World;

@@ -2,8 +2,8 @@
 
 use shardid_cluster::Shard;
 
-use super::Problem;
 use crate::failure::Failure;
+use crate::moving::problem::Problem;
 use crate::moving::server::Server;
 use crate::postgres::sql;
 

@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use shardid_cluster::{NodeName, Shard};
+use shardid_cluster::Shard;
 use sqlx::Connection;
 
-use super::{Journal, Move, MoveRow};
+use super::failures::{older_catalog, overtaken};
+use super::record::MoveRow;
+use super::{Journal, Move};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::moving::server::{Server, Term};
@@ -133,17 +135,4 @@ impl Journal {
     pub(super) fn hand(&self) -> Result<(i64, i64), Failure> {
         self.hand.ok_or_else(|| Failure::new("no move was begun in the journal"))
     }
-}
-
-/// Another program has begun to work on a move.
-pub(in crate::moving) fn overtaken(id: i64) -> Failure {
-    Failure::new(format!("somebody else has begun to work on move {id}"))
-        .hint("look again with `shardid moves`")
-}
-
-/// The catalogue's tables have not all that this program knows.
-pub(in crate::moving) fn older_catalog(node: &NodeName) -> Failure {
-    Failure::new("the catalogue is older than this program")
-        .at(format!("node {node}"))
-        .hint("`shardid apply` brings it up to date")
 }

@@ -4,7 +4,7 @@
 use shardid_cluster::{Declared, Identity, MapVersion, Rename, ShardMap};
 use sqlx::{Connection, Postgres, Transaction};
 
-use super::Hand;
+use super::hand::Hand;
 use crate::failure::Failure;
 use crate::postgres::{failure, sql, who};
 

@@ -1,7 +1,7 @@
 //! Who may follow whom, and the streams that connect anew.
 
 use super::*;
-use crate::follower::StreamFault;
+use crate::follower::{Stream, StreamFault};
 
 #[test]
 fn nodes_follow_each_other_by_roles_of_their_own_and_nobody_else_does() {

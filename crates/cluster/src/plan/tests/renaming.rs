@@ -1,6 +1,7 @@
 //! Nodes that get another name.
 
 use super::*;
+use crate::rename::Rename;
 
 /// The file calls pg2 by another name.
 fn db2() -> (Declared, Truth) {

@@ -1,22 +1,21 @@
-//! Which PostgreSQL the throw-away servers run.
+//! Which PostgreSQL is installed here, and where are its programs?
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::dev::account::Account;
 use crate::failure::Failure;
 
 /// An installed PostgreSQL.
 #[derive(Debug, Clone)]
-pub(super) struct Installation {
+pub(crate) struct Installation {
     /// The folder of its programs.
-    pub(super) bin: PathBuf,
+    pub(crate) bin: PathBuf,
     /// The folder of its extensions' control files.
     extension: PathBuf,
 }
 
 /// Finds the PostgreSQL that is named, or one that has the extension.
-pub(super) fn installation(pg_config: Option<&Path>) -> Result<Installation, Failure> {
+pub(crate) fn installation(pg_config: Option<&Path>) -> Result<Installation, Failure> {
     if let Some(pg_config) = pg_config {
         return Installation::by(pg_config).ok_or_else(|| {
             Failure::new(format!("{} does not lead to a PostgreSQL server", pg_config.display()))
@@ -30,6 +29,18 @@ pub(super) fn installation(pg_config: Option<&Path>) -> Result<Installation, Fai
         Failure::new("no PostgreSQL server is installed here")
             .hint("install one (`make deps` does on Debian), or name its pg_config: `shardid dev up --pg-config FILE`")
     })
+}
+
+/// A client program of an installed PostgreSQL, such as `pg_dump`: that of
+/// PG_CONFIG, or of the newest server here, or whatever the path has.
+pub(crate) fn client_program(name: &str) -> Result<tokio::process::Command, Failure> {
+    let pg_config = std::env::var_os("PG_CONFIG").filter(|path| !path.is_empty());
+    let installed = installation(pg_config.as_deref().map(Path::new));
+    let program = installed.map(|found| found.program(name)).ok().filter(|path| path.exists());
+    let program = program.unwrap_or_else(|| PathBuf::from(name));
+    let mut command = tokio::process::Command::new(program);
+    command.kill_on_drop(true);
+    Ok(command)
 }
 
 /// Where a pg_config may be, the likeliest first.
@@ -67,7 +78,7 @@ impl Installation {
     }
 
     /// The installation in whose folder of programs we were before.
-    pub(super) fn at(bin: &Path) -> Result<Self, Failure> {
+    pub(crate) fn at(bin: &Path) -> Result<Self, Failure> {
         Self::by(&bin.join("pg_config")).or_else(|| {
             // Some packages put pg_config elsewhere: find it by its answer.
             candidates().iter().filter_map(|c| Self::by(c)).find(|found| found.bin == bin)
@@ -78,35 +89,13 @@ impl Installation {
         })
     }
 
-    fn has_extension(&self) -> bool {
+    /// Whether servers of it know the extension.
+    pub(crate) fn has_extension(&self) -> bool {
         self.extension.join("shardid.control").exists()
     }
 
-    /// Checks that servers of this installation can run here and know the extension.
-    pub(super) fn check(&self, account: &Account) -> Result<(), Failure> {
-        let postgres = self.program("postgres");
-        let runs = account.command(&postgres, Path::new("/")).arg("--version").output();
-        if !runs.is_ok_and(|output| output.status.success()) {
-            return Err(Failure::new(format!(
-                "{} cannot be run by {}",
-                postgres.display(),
-                account.name()
-            ))
-            .hint("name another PostgreSQL with `--pg-config`, or let that user into the folder"));
-        }
-        if self.has_extension() {
-            return Ok(());
-        }
-        let config = self.program("pg_config");
-        Err(Failure::new(format!(
-            "the extension shardid is not installed in the PostgreSQL at {}",
-            self.bin.display()
-        ))
-        .hint(format!("`make install PG_CONFIG={}`", config.display())))
-    }
-
     /// One of its programs.
-    pub(super) fn program(&self, name: &str) -> PathBuf {
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
         self.bin.join(name)
     }
 }

@@ -1,0 +1,68 @@
+//! What of a shard, as it is, can be moved?
+
+use shardid_cluster::Shard;
+
+use crate::failure::Failure;
+use crate::moving::home::Home;
+use crate::moving::problem::Problem;
+use crate::moving::server::Server;
+use crate::postgres::sql;
+use crate::talk;
+
+/// Where a shard is on the source, and what of it cannot be moved.
+pub(super) async fn shard_problems(
+    source: &mut Server,
+    shard: Shard,
+) -> Result<(Option<Home>, Vec<Problem>), Failure> {
+    let Some(home) = Home::of(source, shard).await? else {
+        let problem = format!("shard {shard} has no sequence here, although the map has it here");
+        return Ok((None, vec![(problem, "see what is wrong with `shardid plan`".into())]));
+    };
+    let mut problems: Vec<Problem> = Vec::new();
+    if home.state != "open" {
+        problems.push((
+            format!("shard {shard} is {}, not open", home.state),
+            "`shardid moves` shows whether a move of it is standing".into(),
+        ));
+    }
+    let query = sqlx::query_as(sql!("move/check/generators.sql"));
+    problems.extend(source.rows(query.bind(shard.as_sql()).bind(home.schema.as_str())).await?);
+    for query in [
+        sql!("move/check/identity.sql"),
+        sql!("move/check/kinds.sql"),
+        sql!("move/closure.sql", "move/check/border.sql"),
+    ] {
+        problems.extend(source.rows(sqlx::query_as(query).bind(home.schema.as_str())).await?);
+    }
+    Ok((Some(home), problems))
+}
+
+/// Says what of a schema is not carried, and what works without it.
+pub(super) async fn stays_behind(
+    source: &mut Server,
+    shard: Shard,
+    schema: &str,
+) -> Result<(), Failure> {
+    let query = sqlx::query_scalar(sql!("move/closure.sql", "move/check/not_carried.sql"));
+    for what in source.column::<String>(query.bind(schema)).await? {
+        talk::line(format_args!("  note: shard {shard}: {what} on {}", source.node));
+    }
+    Ok(())
+}
+
+/// Tables whose owners could not apply what comes, if it is they who do.
+pub(super) async fn appliers(
+    source: &mut Server,
+    by_owners: bool,
+    schema: &str,
+) -> Result<Vec<Problem>, Failure> {
+    match by_owners {
+        true => source.rows(sqlx::query_as(sql!("move/check/appliers.sql")).bind(schema)).await,
+        false => Ok(Vec::new()),
+    }
+}
+
+/// Whether the target has room for the schema.
+pub(super) async fn room(target: &mut Server, schema: &str) -> Result<Vec<Problem>, Failure> {
+    target.rows(sqlx::query_as(sql!("move/check/room.sql")).bind(schema)).await
+}

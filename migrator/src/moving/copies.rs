@@ -1,0 +1,60 @@
+//! What would be lost if a copy of a shard were dropped?
+
+use shardid_cluster::MoveState;
+
+use super::journal::Move;
+use super::server::Server;
+use crate::failure::Failure;
+use crate::postgres::sql;
+
+/// Refuses to go back where the copy that is left, which goes at the end, would take something along.
+pub(super) async fn check_new_copy(server: &mut Server, record: &Move) -> Result<(), Failure> {
+    let outside = outside_of(server, &record.schema).await?;
+    if outside.is_empty() { Ok(()) } else { Err(takes_along(server, record, &outside)) }
+}
+
+/// Refuses to drop a copy in which somebody has made tables that are none of the shard.
+pub(super) fn check_made_since(
+    server: &Server,
+    record: &Move,
+    made: &[String],
+) -> Result<(), Failure> {
+    if made.is_empty() {
+        return Ok(());
+    }
+    let (schema, made) = (&record.schema, made.join(", "));
+    let (home, since) = match record.state {
+        MoveState::Aborting => (&record.source, "during the move"),
+        _ => (&record.target, "since the shard left"),
+    };
+    Err(Failure::new(format!(
+        "the copy in schema {schema} cannot be dropped: somebody has made {made} there {since}"
+    ))
+    .at(format!("node {}", server.node))
+    .hint(format!(
+        "take what it holds to node {home}, or out of the schema: ALTER TABLE ... SET SCHEMA ...; then run the same command again"
+    )))
+}
+
+/// Says what would go with a copy.
+pub(super) fn takes_along(server: &Server, record: &Move, outside: &[String]) -> Failure {
+    Failure::new(format!(
+        "the copy in schema {} cannot be dropped: with it would go {}",
+        record.schema,
+        outside.join(", ")
+    ))
+    .at(format!("node {}", server.node))
+    .hint("these are none of the shard: have them need it no more, then run the same command again")
+}
+
+/// What would go with a schema and is none of it, nor ours, which goes before.
+pub(super) async fn outside_of(server: &mut Server, schema: &str) -> Result<Vec<String>, Failure> {
+    let query = sqlx::query_scalar(sql!("move/closure.sql", "move/clean/outside.sql")).bind(schema);
+    let mut outside: Vec<String> = server.column(query).await?;
+    outside.retain(|what| {
+        !["shardid_move_", "shardid_back_"]
+            .iter()
+            .any(|ours| what.contains(&format!(" in publication {ours}")))
+    });
+    Ok(outside)
+}

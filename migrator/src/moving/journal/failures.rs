@@ -1,0 +1,18 @@
+//! What is said where the journal is not ours to write, or too old?
+
+use shardid_cluster::NodeName;
+
+use crate::failure::Failure;
+
+/// Another program has begun to work on a move.
+pub(in crate::moving) fn overtaken(id: i64) -> Failure {
+    Failure::new(format!("somebody else has begun to work on move {id}"))
+        .hint("look again with `shardid moves`")
+}
+
+/// The catalogue's tables have not all that this program knows.
+pub(in crate::moving) fn older_catalog(node: &NodeName) -> Failure {
+    Failure::new("the catalogue is older than this program")
+        .at(format!("node {node}"))
+        .hint("`shardid apply` brings it up to date")
+}

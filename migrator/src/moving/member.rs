@@ -1,0 +1,66 @@
+//! Is a node the one of the cluster that the catalogue means, and no further than it?
+
+use super::problem::{Problem, said};
+use super::server::Server;
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::postgres::{ids, sql};
+
+/// What a node says of the cluster that it belongs to.
+#[derive(sqlx::FromRow)]
+struct Member {
+    name: String,
+    node: String,
+    layout: String,
+    shards: i64,
+    map_version: i64,
+}
+
+/// Refuses to lay hands on a move where a node knows a newer map than the catalogue, or is not the
+/// one that the cluster file names: what the journal says of it is not so, and the copy that is to
+/// be dropped by it may be the shard.
+pub(super) async fn check_member(server: &mut Server, file: &ClusterFile) -> Result<(), Failure> {
+    let problems = not_of_cluster(server, file).await?;
+    Failure::all(said(&server.node.clone(), problems)).map_or(Ok(()), Err)
+}
+
+/// Why a node cannot be told of a new map: the `apply` that gives it its first copy was cut
+/// off, or it is another node. All moves tell both nodes, after they have switched.
+pub(super) async fn not_of_cluster(
+    server: &mut Server,
+    file: &ClusterFile,
+) -> Result<Vec<Problem>, Failure> {
+    if !has_extension(server).await? {
+        let hint = "`shardid apply` installs it".to_owned();
+        return Ok(vec![("the extension shardid is missing".to_owned(), hint)]);
+    }
+    let member: Option<Member> = server.row(sqlx::query_as(sql!("move/check/member.sql"))).await?;
+    // Only now: another move may bring a newer map here at any time, but writes it there first.
+    let map = ids::map(file).await?;
+    let declared = &file.declared;
+    let problem = match member {
+        None => "it has no copy of the map yet".to_owned(),
+        Some(it) if it.name != declared.name.as_str() || it.node != server.node.as_str() => {
+            format!("it is node {} of cluster {}", it.node, it.name)
+        }
+        Some(it)
+            if it.layout != declared.layout.as_str()
+                || it.shards != i64::from(declared.shards.get()) =>
+        {
+            format!("its copy of the map is one of {} shards of layout {}", it.shards, it.layout)
+        }
+        Some(it) if it.map_version > map.version.0 => format!(
+            "its copy of the map has version {}, and the catalogue has {}",
+            it.map_version, map.version
+        ),
+        Some(_) => return Ok(Vec::new()),
+    };
+    let hint = "`shardid plan` shows what is to be done, `shardid apply` does it";
+    Ok(vec![(problem, hint.to_owned())])
+}
+
+/// Whether the extension is installed there.
+pub(super) async fn has_extension(server: &mut Server) -> Result<bool, Failure> {
+    let query = sqlx::query_scalar(sql!("move/check/has_extension.sql"));
+    Ok(server.column::<bool>(query).await? == [true])
+}

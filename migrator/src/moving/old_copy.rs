@@ -1,0 +1,163 @@
+//! May an old copy be dropped, and how does it go?
+
+use std::collections::BTreeSet;
+
+use shardid_cluster::{LeftoverKind, MoveKind, MoveState};
+
+use super::copies::{check_made_since, outside_of, takes_along};
+use super::drop_copy::drop_schema;
+use super::home::Home;
+use super::journal::{Journal, Move, overtaken};
+use super::member::check_member;
+use super::server::Server;
+use super::{fence, stream, watch};
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::postgres::{ids, sql};
+use crate::talk;
+
+/// Ends the way back of a move that is done, and drops the old copy.
+pub(crate) async fn retire(file: &ClusterFile, id: i64) -> Result<(), Failure> {
+    let mut journal = Journal::open(file).await?;
+    let record = journal.begin(id).await?;
+    if record.state != MoveState::Done || record.kind != MoveKind::Copy {
+        return Err(Failure::new(format!(
+            "move {id} has no old copy to drop: it is {}",
+            record.state
+        ))
+        .hint("`shardid moves` shows what can be done with each"));
+    }
+    if record.retired_us.is_some() {
+        return Ok(());
+    }
+    watch::over(file, watch::nodes_of(file, &record), drop_old_copy(file, journal, record)).await
+}
+
+/// Refuses, before anything is touched, to drop an old copy with which something else would go,
+/// or which is the last one.
+pub(crate) async fn check_old_copy(file: &ClusterFile, record: &Move) -> Result<(), Failure> {
+    let mut journal = Journal::look(file).await?;
+    if let Some(going) = going_back(&mut journal, record.id).await? {
+        return Err(going);
+    }
+    let mut server = Server::look(file, &record.source).await?;
+    look_at_old_copy(&mut server, record).await?;
+    check_owner(file, &mut server, record).await
+}
+
+/// Refuses where the node that has the shard by the map has less of it than an old copy.
+pub(super) async fn check_owner(
+    file: &ClusterFile,
+    old: &mut Server,
+    record: &Move,
+) -> Result<(), Failure> {
+    let map = ids::map(file).await?;
+    let owner = map.node_of(record.shard).unwrap_or(&record.target).clone();
+    if owner == record.source {
+        return Err(Failure::new(format!(
+            "shard {} lives on {owner} by the map: what is there is no old copy",
+            record.shard
+        ))
+        .hint("`shardid moves` and `shardid verify` say what stands"));
+    }
+    let mut server = Server::look(file, &owner).await?;
+    let home = Home::of(&mut server, record.shard).await?;
+    let open = home.filter(|home| home.state != "moved");
+    let Some(home) = open else {
+        return Err(Failure::new(format!(
+            "node {owner} does not have shard {}, although the map says so: the old copy on {} is the last one",
+            record.shard, record.source
+        ))
+        .hint("`shardid verify` says what is wrong there"));
+    };
+    let of = |schema: &str| {
+        sqlx::query_scalar::<_, String>(sql!("move/clean/tables.sql")).bind(schema.to_owned())
+    };
+    let there: BTreeSet<String> = server.column(of(&home.schema)).await?.into_iter().collect();
+    let mut missing = old.column(of(&record.schema)).await?;
+    missing.retain(|table| !there.contains(table));
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::new(format!(
+            "the old copy of schema {} on {} has tables that node {owner} has not: {}",
+            record.schema,
+            record.source,
+            missing.join(", ")
+        ))
+        .hint("where they were dropped or renamed on purpose, do the same in the old copy, then run the same command again")),
+    }
+}
+
+async fn look_at_old_copy(server: &mut Server, record: &Move) -> Result<(), Failure> {
+    let schema = record.schema.as_str();
+    let of_schema = |text: &'static str| sqlx::query_scalar::<_, String>(text).bind(schema);
+    let made = server.column(of_schema(sql!("move/clean/made_since.sql"))).await?;
+    check_made_since(server, record, &made)?;
+    let outside = outside_of(server, schema).await?;
+    if outside.is_empty() { Ok(()) } else { Err(takes_along(server, record, &outside)) }
+}
+
+/// A move that stands and is going back to an old copy.
+async fn going_back(journal: &mut Journal, id: i64) -> Result<Option<Failure>, Failure> {
+    let moves = journal.list(0).await?;
+    let going = moves.iter().find(|m| m.rollback_of == Some(id) && !m.state.is_over());
+    Ok(going.map(|going| {
+        let failure =
+            Failure::new(format!("move {} is going back to the old copy of move {id}", going.id));
+        match going.state.can_abort() {
+            true => {
+                failure.hint(format!("`shardid resume {0}` or `shardid abort {0}` first", going.id))
+            }
+            false => failure.hint(format!("`shardid resume {}` first", going.id)),
+        }
+    }))
+}
+
+async fn drop_old_copy(
+    file: &ClusterFile,
+    mut journal: Journal,
+    mut record: Move,
+) -> Result<(), Failure> {
+    let id = record.id;
+    let mut source = Server::connect(file, &record.source).await?;
+    let mut target = Server::connect(file, &record.target).await?;
+    for server in [&mut source, &mut target] {
+        check_member(server, file).await?;
+    }
+    journal.claim(&mut record, &mut [&mut source, &mut target]).await?;
+    // Once more, now that nobody else works on it; after this there is no way back.
+    if !record.retiring {
+        if let Some(going) = going_back(&mut journal, id).await? {
+            return Err(going);
+        }
+        look_at_old_copy(&mut source, &record).await?;
+        check_owner(file, &mut source, &record).await?;
+    }
+    if !journal.begin_retire(id).await? {
+        return Err(going_back(&mut journal, id).await?.unwrap_or_else(|| overtaken(id)));
+    }
+    // What somebody's reading has kept there since the shard was opened.
+    fence::switch_off(&mut target, record.shard.as_sql(), &record.schema).await?;
+    for left in journal.leftovers(id).await? {
+        let on_source = left.node == record.source;
+        let (here, there) =
+            if on_source { (&mut source, &mut target) } else { (&mut target, &mut source) };
+        match left.kind {
+            LeftoverKind::Subscription => {
+                stream::remove_subscription(here, Some(there), &left.name).await?;
+            }
+            LeftoverKind::Slot => stream::remove_slot(here, &left.name).await?,
+            LeftoverKind::Publication => stream::remove_publication(here, &left.name).await?,
+            LeftoverKind::Schema if on_source => drop_schema(here, &record).await?,
+            // The shard itself, or what became the old copy's guard and goes with it.
+            LeftoverKind::Schema | LeftoverKind::Fence => continue,
+        }
+        journal.removed(&left).await?;
+    }
+    journal.retired(id).await?;
+    talk::line(format_args!(
+        "  shard {}: the old copy on {} is dropped",
+        record.shard, record.source
+    ));
+    Ok(())
+}
