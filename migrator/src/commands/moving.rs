@@ -12,7 +12,9 @@ use shardid_cluster::{
 use crate::cli::{self, By, Drain, ManyMoves, MoveOptions, Moves, Rebalance, Standing};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::moving::{self, Journal, Options, Pace, Road, Server, check_all, drive, shard_sizes};
+use crate::moving::{
+    self, Checked, Journal, Options, Pace, Road, Server, check_all, drive, shard_sizes,
+};
 use crate::postgres::ids;
 use crate::stdout::{print, print_json};
 use crate::talk;
@@ -139,42 +141,10 @@ async fn make(
         return Err(Failure::new("not confirmed: nothing was changed"));
     }
     moving::watch_for_interrupts(planned.len() > 1);
-    let options = Options::from(how.options);
     let total = planned.len();
     let mut left: BTreeMap<Shard, PlannedMove> =
         planned.iter().map(|planned| (planned.shard, planned.clone())).collect();
-    let work = planned.into_iter().map(|planned| {
-        let schema = checked.schemas.get(&planned.shard).cloned();
-        let highest_number = checked.highest_number;
-        async move {
-            if moving::asked_to_stop() {
-                return Ok(None);
-            }
-            let Some(schema) = schema else { return Ok(None) };
-            let mut journal = Journal::open(file).await?;
-            journal.number_above(highest_number).await?;
-            let id = journal
-                .plan(
-                    planned.shard,
-                    &planned.source,
-                    &planned.target,
-                    None,
-                    &schema,
-                    !how.no_rollback,
-                )
-                .await?;
-            drop(journal);
-            moving::line(format_args!(
-                "move {id}: shard {} from {} to {}",
-                planned.shard, planned.source, planned.target
-            ));
-            let mut road = Road::enter(file, id, options).await.map_err(|failure| {
-                failure.standing().hint(format!("`shardid resume {id}` or `shardid abort {id}`"))
-            })?;
-            drive(&mut road).await?;
-            Ok::<Option<Shard>, Failure>(Some(planned.shard))
-        }
-    });
+    let work = planned.into_iter().map(|planned| make_one(file, planned, &checked, how));
     let mut done = 0;
     let mut failures = Vec::new();
     let mut running = stream::iter(work).buffer_unordered(how.parallel.into());
@@ -208,6 +178,31 @@ async fn make(
         talk::line("the old copies follow until `shardid retire`; `shardid moves` lists them");
     }
     Ok(())
+}
+
+/// Writes a move down and drives it to its end; none where it was not to begin any more.
+async fn make_one(
+    file: &ClusterFile,
+    planned: PlannedMove,
+    checked: &Checked,
+    how: &ManyMoves,
+) -> Result<Option<Shard>, Failure> {
+    if moving::asked_to_stop() {
+        return Ok(None);
+    }
+    let PlannedMove { shard, source, target } = planned;
+    let Some(schema) = checked.schemas.get(&shard) else { return Ok(None) };
+    let mut journal = Journal::open(file).await?;
+    journal.number_above(checked.highest_number).await?;
+    let id = journal.plan(shard, &source, &target, None, schema, !how.no_rollback).await?;
+    drop(journal);
+    moving::line(format_args!("move {id}: shard {shard} from {source} to {target}"));
+    let entered = Road::enter(file, id, Options::from(how.options)).await;
+    let mut road = entered.map_err(|failure| {
+        failure.standing().hint(format!("`shardid resume {id}` or `shardid abort {id}`"))
+    })?;
+    drive(&mut road).await?;
+    Ok(Some(shard))
 }
 
 pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failure> {

@@ -19,6 +19,7 @@ mod claim;
 mod failures;
 mod record;
 
+use failures::no_such_step;
 pub(super) use failures::{older_catalog, overtaken};
 use record::MoveRow;
 pub(crate) use record::{Leftover, Move};
@@ -149,15 +150,8 @@ impl Journal {
         record: &mut Move,
         event: MoveEvent,
     ) -> Result<(), Failure> {
-        let next = next_state(record.kind, record.state, event).map_err(|refusal| {
-            let (id, state) = (record.id, record.state);
-            let failure = Failure::new(format!("move {id}: {refusal}"));
-            match state {
-                MoveState::Done => failure.hint(format!("`shardid rollback {id}` goes back")),
-                state if state.is_over() => failure,
-                _ => failure.hint(format!("`shardid resume {id}` goes on")),
-            }
-        })?;
+        let next = next_state(record.kind, record.state, event)
+            .map_err(|refusal| no_such_step(record, &refusal))?;
         let (_, term) = self.hand()?;
         let node = self.server.node.clone();
         let said = |error: sqlx::Error| failure(&node, &error);

@@ -45,7 +45,7 @@ mod unseen;
 mod watch;
 
 pub(crate) use capacity::Pace;
-pub(crate) use checks::check_all;
+pub(crate) use checks::{Checked, check_all};
 pub(crate) use drive::drive;
 pub(crate) use entrance::Entrance;
 pub(crate) use journal::{Journal, Move};

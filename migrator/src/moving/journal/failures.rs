@@ -1,7 +1,8 @@
 //! What is said where the journal is not ours to write, or too old?
 
-use shardid_cluster::NodeName;
+use shardid_cluster::{MoveState, NoSuchStep, NodeName};
 
+use super::record::Move;
 use crate::failure::Failure;
 
 /// Another program has begun to work on a move.
@@ -15,4 +16,15 @@ pub(in crate::moving) fn older_catalog(node: &NodeName) -> Failure {
     Failure::new("the catalogue is older than this program")
         .at(format!("node {node}"))
         .hint("`shardid apply` brings it up to date")
+}
+
+/// A move cannot be taken that way from where it is.
+pub(super) fn no_such_step(record: &Move, refusal: &NoSuchStep) -> Failure {
+    let (id, state) = (record.id, record.state);
+    let failure = Failure::new(format!("move {id}: {refusal}"));
+    match state {
+        MoveState::Done => failure.hint(format!("`shardid rollback {id}` goes back")),
+        state if state.is_over() => failure,
+        _ => failure.hint(format!("`shardid resume {id}` goes on")),
+    }
 }
