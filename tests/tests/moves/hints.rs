@@ -153,3 +153,61 @@ fn abort_of_a_retired_move_names_what_takes_the_shard_back() {
     assert!(said.contains(&goes(shard, "pg1")), "{said}");
     estate.assert_no_trace(shard);
 }
+
+#[test]
+fn a_move_to_where_the_old_copy_follows_names_the_rollback() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let name = shard.to_string();
+    estate.run(&["move", &name, "--to", "pg2", "--yes"]).ok();
+    let id = estate.last_move(shard);
+    for how in ["--yes", "--dry-run"] {
+        let said = hint(estate, &["move", &name, "--to", "pg1", how]);
+        assert!(said.contains(&format!("`shardid rollback {id}` goes back to it")), "{said}");
+        assert!(said.contains(&format!("`shardid retire {id}` drops it")), "{said}");
+    }
+    estate.run(&["rollback", &id, "--yes"]).ok();
+    estate.assert_no_trace(shard);
+}
+
+#[test]
+fn a_move_of_a_shard_that_stands_fenced_names_resume_and_abort() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let name = shard.to_string();
+    let moving = ["move", &name, "--to", "pg2", "--yes"];
+    for (at, state) in [
+        ("fenced/before-AwaitDrained", "fenced"),
+        ("fenced/before-next", "fenced"),
+        ("switched/before-OpenTarget", "switched"),
+    ] {
+        for word in ["abort", "resume"] {
+            if state == "switched" && word == "abort" {
+                continue;
+            }
+            estate.run_cut(at, &moving);
+            let id = estate.last_move(shard);
+            assert_eq!(estate.state(&id), state);
+            for to in ["pg1", "pg2", "pg3"] {
+                // By the map it is on one of the two.
+                if to == estate.home(shard) {
+                    continue;
+                }
+                let refused = estate.run(&["move", &name, "--to", to, "--yes"]).refused();
+                let is = format!("is already being moved: move {id} to pg2 is {state}");
+                assert!(refused.contains(&is), "{refused}");
+                let said = follow(estate, &refused);
+                assert!(said.contains(&format!("`shardid resume {id}` goes on")), "{said}");
+                let abort = format!("`shardid abort {id}` gives it up");
+                assert_eq!(said.contains(&abort), state == "fenced", "{said}");
+            }
+            assert_eq!(estate.say(word, &id).code, 0);
+            if word == "resume" {
+                assert_eq!(estate.home(shard), "pg2");
+                estate.run(&["rollback", &id, "--yes"]).ok();
+            }
+            assert_eq!(estate.home(shard), "pg1");
+            estate.assert_no_trace(shard);
+        }
+    }
+}
