@@ -129,7 +129,7 @@ pub(crate) async fn check_all(
         failures.extend(said(&planned.target, problems));
         schemas.insert(planned.shard, home.schema);
     }
-    failures.extend(capacity::missing(&mut servers, moves, pace).await?);
+    failures.extend(capacity::missing(file, &mut servers, moves, pace).await?);
     failures.extend(preflight::room(&mut servers, moves).await?);
     if dry_run {
         talk::line(
