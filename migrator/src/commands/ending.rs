@@ -15,6 +15,7 @@ use crate::stdout::print;
 use crate::talk;
 
 use super::moving::stands;
+use super::way::Beside;
 
 /// What there is to do about a move.
 enum Todo {
@@ -24,8 +25,8 @@ enum Todo {
     Nothing(String),
 }
 
-/// What a command makes of a move.
-type Look = fn(&Move) -> Result<Todo, Failure>;
+/// What a command makes of a move, and of what there is beside it.
+type Look = fn(&Move, &Beside<'_>) -> Result<Todo, Failure>;
 
 /// What is looked at on the nodes before anything is asked.
 #[derive(Clone, Copy)]
@@ -48,22 +49,23 @@ async fn confirmed(
     let mut journal = Journal::look(file).await?;
     let mut failures = Vec::new();
     let mut records = Vec::new();
-    if named.all {
-        // Those about which there is something to do; that is what "all" means here.
-        let all = journal.list(i64::MAX).await?;
-        records.extend(all.into_iter().filter(|record| matches!(look(record), Ok(Todo::Do(_)))));
-    }
     for id in named.ids() {
         match journal.read(id).await {
             Ok(record) => records.push(record),
             Err(failure) => failures.push(failure),
         }
     }
+    let beside = Beside::read(file, &mut journal, &records).await?;
+    if named.all {
+        // Those about which there is something to do; that is what "all" means here.
+        let all = journal.list(i64::MAX).await?.into_iter();
+        records.extend(all.filter(|record| matches!(look(record, &beside), Ok(Todo::Do(_)))));
+    }
     // What is to be done with each move, and what is to be known of that.
     let mut lines: BTreeMap<i64, String> = BTreeMap::new();
     let mut todo = Vec::new();
     for record in records {
-        match look(&record) {
+        match look(&record, &beside) {
             Ok(Todo::Do(line)) => {
                 lines.insert(record.id, format!("  move {}: {line}\n", record.id));
                 todo.push(record);
@@ -113,7 +115,7 @@ async fn confirmed(
 
 pub(super) async fn abort(file: Option<&Path>, args: &EndMoves) -> Result<(), Failure> {
     let file = ClusterFile::load(file)?;
-    let look = |record: &Move| {
+    let look = |record: &Move, beside: &Beside<'_>| {
         let Move { id, state, shard, source, .. } = record;
         if *state == MoveState::Aborted {
             return Ok(Todo::Nothing("is aborted already".to_owned()));
@@ -126,15 +128,7 @@ pub(super) async fn abort(file: Option<&Path>, args: &EndMoves) -> Result<(), Fa
         }
         let failure = Failure::new(format!("move {id} is {state} and cannot be aborted"));
         Err(match state {
-            MoveState::Done if record.can_roll_back() => {
-                failure.hint(format!("`shardid rollback {id}` goes back"))
-            }
-            MoveState::Done => failure.hint(match record.retired_us {
-                None => format!(
-                    "`shardid retire {id}` drops the old copy; then `shardid move {shard} --to {source}` takes the shard back"
-                ),
-                Some(_) => format!("`shardid move {shard} --to {source}` takes the shard back"),
-            }),
+            MoveState::Done => failure.hint(beside.way_back(*shard, source)),
             _ => failure.standing().hint(format!("`shardid resume {id}` goes on")),
         })
     };
@@ -181,12 +175,18 @@ async fn abort_one(file: &ClusterFile, record: &Move, options: Options) -> Resul
 
 pub(super) async fn rollback(file: Option<&Path>, args: &EndMoves) -> Result<(), Failure> {
     let file = ClusterFile::load(file)?;
-    let look = |record: &Move| match record.can_roll_back() {
-        true => {
-            let Move { shard, source, target, .. } = record;
-            Ok(Todo::Do(format!("shard {shard} goes back from {target} to {source}")))
+    let look = |record: &Move, beside: &Beside<'_>| {
+        let Move { id, shard, source, target, .. } = record;
+        if record.can_roll_back() {
+            return Ok(Todo::Do(format!("shard {shard} goes back from {target} to {source}")));
         }
-        false => Err(no_way_back(record)),
+        match beside.taken_back_by(*id) {
+            Some(back) if beside.is_on(*shard, source) => Ok(Todo::Nothing(format!(
+                "was rolled back by move {}: shard {shard} is on {source} again",
+                back.id
+            ))),
+            _ => Err(no_way_back(record, beside)),
+        }
     };
     let records = confirmed(&file, &args.several, look, Closer::WayBack, "Go back?").await?;
     moving::watch_for_interrupts(records.len() > 1);
@@ -229,20 +229,25 @@ async fn roll_back_one(file: &ClusterFile, record: &Move, options: Options) -> R
 }
 
 /// Why a move cannot be rolled back, and what can be done instead.
-fn no_way_back(record: &Move) -> Failure {
+fn no_way_back(record: &Move, beside: &Beside<'_>) -> Failure {
     let Move { id, shard, state, source, .. } = record;
     let because = |why: &str| Failure::new(format!("move {id} cannot be rolled back: {why}"));
-    let move_back = format!("`shardid move {shard} --to {source}` takes it back");
+    let way_back = || beside.way_back(*shard, source);
     match (state, record.retired_us, record.rollback_of) {
         (MoveState::Done, _, Some(earlier)) => {
-            because(&format!("it took move {earlier} back itself"))
-                .hint(format!("`shardid move {shard} --to {source}` goes there again"))
+            because(&format!("it took move {earlier} back itself")).hint(way_back())
         }
-        (MoveState::Done, Some(_), _) => because("its old copy was dropped").hint(move_back),
-        (MoveState::Done, None, _) if record.retiring => because("its old copy is being dropped")
-            .hint(format!("`shardid retire {id}` ends that; then {move_back}")),
-        (MoveState::Done, None, _) => because("its old copy does not follow (--no-rollback)")
-            .hint(format!("`shardid retire {id}` drops it; then {move_back}")),
+        (MoveState::Done, Some(_), _) => because(&match beside.taken_back_by(*id) {
+            Some(back) => format!("move {} did that, and the shard has left again", back.id),
+            None => "its old copy was dropped".to_owned(),
+        })
+        .hint(way_back()),
+        (MoveState::Done, None, _) if record.retiring => {
+            because("its old copy is being dropped").hint(way_back())
+        }
+        (MoveState::Done, None, _) => {
+            because("its old copy does not follow (--no-rollback)").hint(way_back())
+        }
         (state, ..) if state.is_over() => {
             because(&format!("it is {state}: the shard has stayed where it was"))
                 .hint("`shardid map` shows where each shard is")
@@ -260,7 +265,7 @@ fn no_way_back(record: &Move) -> Failure {
 /// the others.
 pub(super) async fn retire(file: Option<&Path>, named: &Several) -> Result<(), Failure> {
     let file = ClusterFile::load(file)?;
-    let look = |record: &Move| {
+    let look = |record: &Move, _: &Beside<'_>| {
         let Move { id, shard, source, state, .. } = record;
         if record.has_old_copy() {
             return Ok(Todo::Do(format!("drop the old copy of shard {shard} on {source}")));

@@ -11,6 +11,7 @@ mod shell;
 mod status;
 mod tickets;
 mod verify;
+mod way;
 
 use std::process::ExitCode;
 

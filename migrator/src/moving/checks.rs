@@ -72,7 +72,7 @@ pub(crate) async fn check_all(
             schemas.insert(planned.shard, schema);
         }
     }
-    failures.extend(capacity::missing(&mut servers, moves, pace).await?);
+    failures.extend(capacity::missing(file, &mut servers, moves, pace).await?);
     failures.extend(preflight::room(&mut servers, moves).await?);
     if dry_run {
         talk::line(

@@ -84,9 +84,7 @@ impl Journal {
         match query.fetch_optional(&mut self.server.connection).await {
             Ok(Some(id)) => Ok(id),
             Ok(None) => {
-                let home = sqlx::query_scalar(sql!("move/journal/home_of.sql"));
-                let home: Vec<String> = self.server.column(home.bind(shard.as_sql())).await?;
-                if home.first().is_none_or(|home| home != source.as_str()) {
+                if self.home_of(shard).await?.as_ref() != Some(source) {
                     return Err(Failure::new(format!("shard {shard} is not on {source} any more"))
                         .hint("`shardid map` shows where each shard is"));
                 }
@@ -125,6 +123,16 @@ impl Journal {
         let rows: Vec<MoveRow> =
             self.server.rows(sqlx::query_as(sql!("move/journal/list.sql")).bind(over_max)).await?;
         rows.into_iter().map(Move::try_from).collect()
+    }
+
+    /// Where the map has a shard.
+    pub(crate) async fn home_of(&mut self, shard: Shard) -> Result<Option<NodeName>, Failure> {
+        let query = sqlx::query_scalar(sql!("move/journal/home_of.sql")).bind(shard.as_sql());
+        let home: Vec<String> = self.server.column(query).await?;
+        let named = |home: &String| {
+            NodeName::new(home).map_err(|error| Failure::new(error).at("the map in the catalogue"))
+        };
+        home.first().map(named).transpose()
     }
 
     /// How long moves were in each state, in milliseconds and order.

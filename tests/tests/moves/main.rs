@@ -10,6 +10,7 @@ mod compare;
 mod cut;
 mod following;
 mod guard;
+mod hints;
 mod letter;
 mod lost;
 mod matrix;

@@ -4,6 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use shardid_tests::estate::Estate;
+use shardid_tests::{Installation, wait_until};
 
 /// Puts rules before those of a node for clients over TCP; the tests go by the socket.
 fn let_in(estate: &Estate, node: &str, first: &str) {
@@ -145,6 +146,91 @@ fn many_moves_are_refused_before_the_first_where_workers_would_run_out() {
     assert!(said.contains("workers is 4, of which 3 are taken, and this needs 2"), "{said}");
     estate.run(&["retire", "--all", "--yes"]).ok();
     estate.run(&["move", "3-4", "--to", "pg2", "--yes"]).ok();
+}
+
+/// Sets what only a start of the server changes.
+fn set(estate: &Estate, node: &str, setting: &str, value: u32) {
+    estate.psql(node, &format!("ALTER SYSTEM SET {setting} = {value}"));
+    estate.node(node).restart();
+}
+
+/// Some of them were not to be had in the middle of moves.
+#[test]
+fn many_moves_are_refused_before_the_first_where_connections_would_run_out() {
+    let estate = Estate::start_with(3, 36, |number, builder| match number {
+        1 => builder.conf("max_connections = 20"),
+        2 => builder.conf("max_connections = 21"),
+        _ => builder,
+    });
+    // pg1 keeps the journal as well.
+    let many = ["move", "0-5", "--to", "pg2", "--parallel", "6", "--yes"];
+    let said = estate.run(&many).refused();
+    for problem in [
+        "node pg1: max_connections is 20, of which 3 are reserved and 0 taken, and this needs 30",
+        "ALTER SYSTEM SET max_connections = 33; then restart the server; or `--parallel` less",
+    ] {
+        assert!(said.contains(problem), "{problem}\n{said}");
+    }
+    // Just enough, until somebody else has one.
+    assert!(!said.contains("node pg2: max_connections"), "{said}");
+    let other = estate.node("pg2").connect("app");
+    let said = estate.run(&many).refused();
+    let problem =
+        "node pg2: max_connections is 21, of which 3 are reserved and 1 taken, and this needs 18";
+    assert!(said.contains(problem), "{said}");
+    assert!(said.contains("max_connections = 22;"), "{said}");
+    drop(other);
+    // The node of the journal takes part in moves between others.
+    let others = ["move", "12-17", "--to", "pg3", "--parallel", "6", "--dry-run"];
+    let said = estate.run(&others).refused();
+    let problem =
+        "node pg1: max_connections is 20, of which 3 are reserved and 0 taken, and this needs 24";
+    assert!(said.contains(problem), "{said}");
+    assert_eq!(estate.psql("pg1", "SELECT count(*) FROM shardid.move"), "0");
+    // Fewer at once do, and so does what was named.
+    estate.run(&["move", "0-5", "--to", "pg2", "--parallel", "3", "--dry-run"]).ok();
+    set(&estate, "pg1", "max_connections", 33);
+    estate.run(&many).ok();
+    // Those that send WAL to the old copies are counted elsewhere.
+    let sending = "SELECT count(*) FROM pg_stat_replication";
+    assert_eq!(estate.psql("pg2", sending), "6");
+    estate.run(&["move", "6-11", "--to", "pg2", "--parallel", "6", "--dry-run"]).ok();
+}
+
+/// All moves were made, and some of the old copies did not follow.
+#[test]
+fn many_moves_are_refused_before_the_first_where_replication_origins_would_run_out() {
+    // From 18 on they have a setting of their own.
+    let setting = match Installation::get().major() {
+        ..18 => "max_replication_slots",
+        _ => "max_active_replication_origins",
+    };
+    let estate = Estate::start_with(2, 24, |number, builder| match number {
+        1 => builder.conf(&format!("{setting} = 5")),
+        _ => builder,
+    });
+    let many = ["move", "0-5", "--to", "pg2", "--yes"];
+    let said = estate.run(&many).refused();
+    let problem = format!(
+        "node pg1: {setting} allows 5 replication origins, of which 0 are taken, and this needs 6"
+    );
+    assert!(said.contains(&problem), "{said}");
+    assert!(said.contains(&format!("ALTER SYSTEM SET {setting} = 6;")), "{said}");
+    assert_eq!(said.matches("error:").count(), 1, "{said}");
+    assert_eq!(estate.psql("pg1", "SELECT count(*) FROM shardid.move"), "0");
+    // Where nothing follows, none is needed.
+    estate.run(&[&many[..4], &["--no-rollback", "--dry-run"]].concat()).ok();
+    set(&estate, "pg1", setting, 6);
+    estate.run(&many).ok();
+    let all = "SELECT count(*) FROM pg_stat_subscription WHERE pid IS NOT NULL AND latest_end_lsn IS NOT NULL";
+    wait_until(Duration::from_secs(60), "all old copies to follow", || {
+        estate.psql("pg1", all) == "6"
+    });
+    // Those are taken now, each until its old copy is retired.
+    let said = estate.run(&["move", "6", "--to", "pg2", "--yes"]).refused();
+    assert!(said.contains("of which 6 are taken, and this needs 1"), "{said}");
+    estate.run(&["retire", "1", "--yes"]).ok();
+    estate.run(&["move", "6", "--to", "pg2", "--yes"]).ok();
 }
 
 /// Gives a role, of every setting that a session may change, another value than the usual one.

@@ -1,6 +1,9 @@
 //! An old copy goes alone: whatever else would go with it is named, and stays.
 
+use std::time::Duration;
+
 use shardid_tests::estate::{DATABASE, schema};
+use shardid_tests::wait_until;
 
 use crate::shared;
 
@@ -156,6 +159,62 @@ fn an_old_copy_is_not_dropped_while_something_outside_would_go_with_it() {
     estate.run(&["retire", &id, "--yes"]).ok();
     estate.assert_no_trace(shard);
     assert_eq!(estate.psql("pg1", &format!("SELECT to_regclass('{other}.late') IS NOT NULL")), "t");
+}
+
+/// What comes to need a function of the copy while the drop waits for somebody who reads is none of
+/// what was looked at before; it went with the copy.
+#[test]
+fn what_comes_to_need_an_old_copy_while_its_drop_waits_stays() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let (number, schema, other) = (shard.to_string(), schema(shard), "late");
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE VIEW {schema}.one AS SELECT 1 AS id;
+             CREATE FUNCTION {schema}.two() RETURNS int LANGUAGE sql AS 'SELECT 2';
+             CREATE SCHEMA {other}; CREATE VIEW {other}.v AS SELECT 1 AS id"
+        ),
+    );
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    let id = estate.last_move(shard);
+    let retire = ["retire", &id, "--yes"];
+    let reading = |what: &str| {
+        let mut client = estate.node("pg1").connect(DATABASE);
+        client.batch_execute(&format!("BEGIN; SELECT FROM {schema}.{what}")).unwrap();
+        client
+    };
+    // Of who reads a view of no table the drop alone knows. One who reads a table has it wait for long.
+    let (mut of_table, mut of_view) = (reading("item"), reading("one"));
+    let mut held = estate.run_held("gone/subscription", &retire);
+    held.go_on();
+    held.wait_for("the copy cannot be dropped yet");
+    of_table.batch_execute("COMMIT").unwrap();
+    let waits = format!(
+        "SELECT count(*) FROM pg_locks WHERE relation = '{schema}.one'::regclass AND NOT granted"
+    );
+    wait_until(Duration::from_secs(30), "the drop to wait", || estate.psql("pg1", &waits) == "1");
+    let need = format!("CREATE OR REPLACE VIEW {other}.v AS SELECT {schema}.two() AS id");
+    estate.psql("pg1", &need);
+    of_view.batch_execute("COMMIT").unwrap();
+    let run = held.end();
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let says = format!("cannot be dropped: with it would go view {other}.v");
+    assert!(run.stderr.contains(&says), "{}", run.stderr);
+    assert_eq!(estate.psql("pg1", &format!("SELECT id FROM {other}.v")), "2");
+    estate.psql("pg1", &format!("DROP VIEW {other}.v"));
+
+    // Nor does a table that is made there between the look and the drop.
+    let held = estate.run_held("drop/before", &retire);
+    let mut client = estate.node("pg1").connect(DATABASE);
+    client.batch_execute(&format!("CREATE TABLE {schema}.mine AS SELECT 1 AS id")).unwrap();
+    let run = held.let_go();
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains(&format!("table {schema}.mine")), "{}", run.stderr);
+    estate.psql("pg1", &format!("ALTER TABLE {schema}.mine SET SCHEMA {other}"));
+    estate.run(&retire).ok();
+    estate.assert_no_trace(shard);
+    assert_eq!(estate.psql("pg1", &format!("SELECT id FROM {other}.mine")), "1");
 }
 
 #[test]
