@@ -7,6 +7,7 @@ use crate::servers::{Engine, Servers};
 
 on_both_engines! {
     the_program_works_with_the_rights_of_the_page,
+    flickrs_tables_are_made_with_the_rights_of_the_page,
 }
 
 /// The section of the page.
@@ -73,6 +74,38 @@ fn the_program_works_with_the_rights_of_the_page(engine: Engine) {
     servers.sql("my1", "CALL shardid.lower_counters()");
     let run = servers.run(&["tickets", "verify"]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+}
+
+/// They were told to make the database that was there, and then that they may not drop the view which was not.
+fn flickrs_tables_are_made_with_the_rights_of_the_page(engine: Engine) {
+    let servers = Servers::up(engine, 0, 1);
+    with_user(&servers, "my1");
+    connect_as_user(&servers);
+    servers.run(&["apply", "--yes"]).ok();
+    let create = "CALL shardid.create_flickr_tables('app', 1, 1)";
+    let output = servers.try_sql("my1", create);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let told = "database app is not there for shardid@%: hint: CREATE DATABASE, GRANT CREATE VIEW ON app.* TO that user";
+    assert!(!output.status.success() && error.contains(told), "{error}");
+    let all = &statements()[1];
+    let grant = all
+        .split(';')
+        .find(|one| one.contains(" CREATE VIEW "))
+        .expect("the page has it")
+        .replace("pictures", "app");
+    servers.sql("my1", &grant);
+    // Once more changes nothing, and needs nothing more.
+    servers.sql("my1", &format!("{create}; {create}"));
+    let ticket = "REPLACE INTO app.Tickets64 (stub) VALUES ('a'); SELECT last_insert_id()";
+    assert_eq!(servers.sql("my1", ticket), "1");
+    // Who sees all databases is told of one that is not there.
+    servers.sql("my1", all);
+    let output = servers.try_sql("my1", "CALL shardid.create_flickr_tables('absent', 1, 1)");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        error.contains("database absent does not exist: hint: CREATE DATABASE absent"),
+        "{error}"
+    );
 }
 
 /// The program looks at each setting that the page names, and the page names each that it refuses.
