@@ -45,7 +45,7 @@ pub use tickets::{
     ByHand, ChangeEffect, ChangeState, Class, DeclaredTicket, KnownServer, KnownTicket, MARGIN,
     NoRoom, SERVERS_MAX, Seen, SeenAt, TicketChange, TicketNote, TicketPlan, TicketProblem,
     TicketServer, TicketState, TicketStep, TicketTruth, change_effects, classes, first_floor,
-    next_change_state, problems, safe_floor, ticket_plan, unseen,
+    forgotten_above, next_change_state, problems, safe_floor, ticket_plan, unseen,
 };
 pub use truth::{
     CatalogCluster, CatalogNode, CatalogTruth, Extension, Identity, Membership, Migration,

@@ -22,7 +22,8 @@ pub use change::{
 };
 pub use plan::{TicketNote, TicketPlan, TicketStep, ticket_plan};
 pub use problems::{TicketProblem, problems, unseen};
-pub use rebase::{MARGIN, Seen, SeenAt, safe_floor};
+pub(crate) use rebase::forgetful;
+pub use rebase::{MARGIN, Seen, SeenAt, forgotten_above, safe_floor};
 
 use crate::names::{NodeName, TicketName};
 use crate::rename::{Rename, renames};
