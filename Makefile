@@ -40,7 +40,7 @@ lint: deps ## check formatting and run clippy, warnings denied
 deps: ## install what is missing from apt; starts no server
 	@scripts/deps
 
-test-matrix: ## run the server tests and moves on PostgreSQL 17 and 18 as well
+test-matrix: ## run the server tests and moves on PostgreSQL 17 and 18 as well, and Galera
 	@scripts/deps patchelf debian-archive-keyring
 	@scripts/test-matrix
 

@@ -272,7 +272,7 @@ async fn resume(file: &ClusterFile, ticket: &TicketName, wait: u32) -> Result<()
         ))
         .hint("shardid tickets status"));
     };
-    tickets::resume(file, &mut journal, standing, wait).await?;
+    tickets::resume(file, &mut journal, standing, &[], wait).await?;
     finish(file, &mut journal, ticket).await
 }
 

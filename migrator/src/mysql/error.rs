@@ -41,6 +41,11 @@ pub(crate) fn sqlstate(error: &sqlx::Error) -> Option<&str> {
     database_error(error)?.code()
 }
 
+/// The number that a server refused with.
+pub(crate) fn number(error: &sqlx::Error) -> Option<u16> {
+    Some(database_error(error)?.number())
+}
+
 fn database_error(error: &sqlx::Error) -> Option<&MySqlDatabaseError> {
     error.as_database_error()?.try_downcast_ref()
 }

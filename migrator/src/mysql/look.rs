@@ -8,7 +8,11 @@ use sqlx::Row;
 use sqlx::mysql::MySqlConnection;
 
 use crate::failure::Failure;
+use crate::mysql::error::number;
 use crate::mysql::{failure, sql};
+
+/// ER_SPECIFIC_ACCESS_DENIED_ERROR: a privilege that holds for the whole server is missing.
+const ACCESS_DENIED: u16 = 1227;
 
 /// Which of the two it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +88,26 @@ impl Settings {
     /// `10.11.14` of `10.11.14-MariaDB-0+deb12u2`.
     pub(crate) fn version(&self) -> &str {
         self.get("version").split('-').next().unwrap_or_default()
+    }
+
+    /// Whether the server says REPLICA and SOURCE: MySQL does since 8.0.22, and lately nothing else.
+    fn speaks_of_replicas(&self) -> bool {
+        let mut parts = self.version().split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+        let mut next = || parts.next().unwrap_or(0);
+        self.flavour() == Flavour::MySql && (next(), next(), next()) >= (8, 0, 22)
+    }
+
+    /// That this user cannot be told whether the server is a replica.
+    fn may_not_ask(&self, node: &NodeName, user: &str) -> Failure {
+        let privilege = match self.flavour() {
+            Flavour::MariaDb => "REPLICA MONITOR",
+            Flavour::MySql => "REPLICATION CLIENT",
+        };
+        Failure::new(
+            "this user may not ask whether the server is a replica, which must not be written to",
+        )
+        .at(format!("node {node}"))
+        .hint(format!("GRANT {privilege} ON *.* TO {user}"))
     }
 
     /// What MySQL knows a server by, and MariaDB has not.
@@ -190,33 +214,55 @@ fn gives_functions(grant: &str) -> bool {
     })
 }
 
-/// The server that this one follows; `None` also where the user may not ask.
+/// Why not to write on a server that follows another, or may do so: this user may not ask.
 ///
 /// What is written on a replica comes in the way of what it is sent: on MariaDB that ends the
 /// replication, on MySQL both would be one server of a ticket.
-pub(crate) async fn follows(connection: &mut MySqlConnection, flavour: Flavour) -> Option<String> {
-    let (statement, host, port, states) = match flavour {
-        Flavour::MariaDb => (
-            sql!("look/replica_mariadb.sql"),
+pub(crate) async fn replica(
+    connection: &mut MySqlConnection,
+    settings: &Settings,
+    node: &NodeName,
+) -> Result<Option<Failure>, Failure> {
+    let said = |error: sqlx::Error| failure(node, &error);
+    let (statement, host, port, states) = match settings.speaks_of_replicas() {
+        false => (
+            match settings.flavour() {
+                Flavour::MariaDb => sql!("look/replica_mariadb.sql"),
+                Flavour::MySql => sql!("look/replica_before.sql"),
+            },
             "Master_Host",
             "Master_Port",
             ["Slave_IO_Running", "Slave_SQL_Running"],
         ),
-        Flavour::MySql => (
+        true => (
             sql!("look/replica_mysql.sql"),
             "Source_Host",
             "Source_Port",
             ["Replica_IO_Running", "Replica_SQL_Running"],
         ),
     };
-    let rows = sqlx::raw_sql(statement).fetch_all(connection).await.ok()?;
+    let rows = match sqlx::raw_sql(statement).fetch_all(&mut *connection).await {
+        Ok(rows) => rows,
+        Err(error) if number(&error) == Some(ACCESS_DENIED) => {
+            let user: String = sqlx::query_scalar(sql!("look/user.sql"))
+                .fetch_one(connection)
+                .await
+                .map_err(said)?;
+            return Ok(Some(settings.may_not_ask(node, &user)));
+        }
+        Err(error) => return Err(said(error)),
+    };
     let text = |row: &sqlx::mysql::MySqlRow, name: &str| {
         row.try_get_unchecked::<String, _>(name).unwrap_or_default()
     };
     // One that was stopped for good, because it has taken over, is none.
-    let row = rows.iter().find(|row| states.iter().any(|state| text(row, state) != "No"))?;
-    let port: u32 = row.try_get_unchecked(port).unwrap_or_default();
-    Some(format!("{}:{port}", text(row, host)))
+    let follows = rows.iter().find(|row| states.iter().any(|state| text(row, state) != "No"));
+    Ok(follows.map(|row| {
+        let port: u32 = row.try_get_unchecked(port).unwrap_or_default();
+        Failure::new(format!("the server is a replica: it follows {}:{port}", text(row, host)))
+            .at(format!("node {node}"))
+            .hint("name the server that it follows; where this one has taken over, stop its replication for good")
+    }))
 }
 
 /// Tables that would begin again at 1 after a crash.
@@ -260,6 +306,20 @@ mod tests {
             "REVOKE SUPER ON *.* TO `rl`@`%`",
         ] {
             assert!(!gives_functions(grant), "{grant}");
+        }
+    }
+
+    #[test]
+    fn what_a_server_calls_a_replica_is_known_by_its_version() {
+        for (version, is) in [
+            ("8.0.21", false),
+            ("8.0.22-cluster", true),
+            ("8.4.0", true),
+            ("9.7.0", true),
+            ("10.11.14-MariaDB-0+deb12u2", false),
+        ] {
+            let settings = Settings([("version".to_owned(), version.to_owned())].into());
+            assert_eq!(settings.speaks_of_replicas(), is, "{version}");
         }
     }
 

@@ -11,7 +11,7 @@ pub(super) const CATALOG: Files<2> = [
 ];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
-pub(super) const SCHEMA: Files<43> = [
+pub(super) const SCHEMA: Files<45> = [
     ("V1__server", sql!("schema/V1__server.sql")),
     ("V2__ticket", sql!("schema/V2__ticket.sql")),
     ("V3__create_ticket", sql!("schema/V3__create_ticket.sql")),
@@ -55,6 +55,8 @@ pub(super) const SCHEMA: Files<43> = [
     ("V41__read_only_for_all", sql!("schema/V41__read_only_for_all.sql")),
     ("V42__gapless_of_another", sql!("schema/V42__gapless_of_another.sql")),
     ("V43__databases_in_lower_case", sql!("schema/V43__databases_in_lower_case.sql")),
+    ("V44__flickr_by_create_view", sql!("schema/V44__flickr_by_create_view.sql")),
+    ("V45__said_as_it_is", sql!("schema/V45__said_as_it_is.sql")),
 ];
 
 #[cfg(test)]

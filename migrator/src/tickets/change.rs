@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use shardid_cluster::{
     ChangeEffect, ChangeState, MARGIN, NodeName, SeenAt, TicketChange, TicketName, TicketTruth,
-    change_effects, first_floor, next_change_state, problems,
+    change_effects, first_floor, forgotten_above, next_change_state, problems,
 };
 
 use super::look::look;
@@ -86,14 +86,19 @@ pub(crate) async fn resume(
     file: &ClusterFile,
     journal: &mut Journal,
     mut change: TicketChange,
+    restored: &[NodeName],
     wait: Duration,
 ) -> Result<(), Failure> {
-    take_strays(file, &mut change).await.map_err(|failure| standing(failure, &change))?;
+    let truth =
+        take_strays(file, &mut change).await.map_err(|failure| standing(failure, &change))?;
     let mut servers = connect(file, &change, &journal.node, wait)
         .await
         .map_err(|failure| standing(failure, &change))?;
     cuts::at(format_args!("tickets/before-take"));
     journal.take(&mut change).await.map_err(|failure| standing(failure, &change))?;
+    go_above_forgotten(journal, &mut change, &truth, restored)
+        .await
+        .map_err(|failure| standing(failure, &change))?;
     drive(file, journal, &mut servers, &mut change)
         .await
         .map_err(|failure| standing(failure, &change))
@@ -101,7 +106,10 @@ pub(crate) async fn resume(
 
 /// Has servers that hand the ticket out, and that a change which stands does not know of, take part in
 /// it: they end with the old ones. A catalogue from a backup has forgotten them.
-async fn take_strays(file: &ClusterFile, change: &mut TicketChange) -> Result<(), Failure> {
+async fn take_strays(
+    file: &ClusterFile,
+    change: &mut TicketChange,
+) -> Result<TicketTruth, Failure> {
     let truth = look(file, "tickets", true).await?.truth;
     let found = problems(&truth);
     for node in found.iter().filter_map(|problem| problem.stray_of(&change.ticket)) {
@@ -118,7 +126,26 @@ async fn take_strays(file: &ClusterFile, change: &mut TicketChange) -> Result<()
         }
         change.before.push(node.clone());
     }
-    Ok(())
+    Ok(truth)
+}
+
+/// Raises the floor above what old servers can have handed out that have forgotten it since the change was
+/// planned: one that was not limited then may have gone beyond the floor. Later on all of them were.
+async fn go_above_forgotten(
+    journal: &mut Journal,
+    change: &mut TicketChange,
+    truth: &TicketTruth,
+    restored: &[NodeName],
+) -> Result<(), Failure> {
+    let above = forgotten_above(change, truth, restored, now_us());
+    if change.state != ChangeState::Planned || above <= change.floor {
+        return Ok(());
+    }
+    let states = change.before.iter().filter_map(|node| truth.state(node, &change.ticket));
+    let floor = first_floor(states, above)
+        .map_err(|error| Failure::new(error).at(format!("ticket {}", change.ticket)))?;
+    talk::line(format_args!("  a server has forgotten numbers: a higher floor, {floor}"));
+    journal.raise_floor(change, floor).await
 }
 
 fn standing(failure: Failure, change: &TicketChange) -> Failure {

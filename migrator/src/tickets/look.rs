@@ -12,7 +12,7 @@ use super::statement::rows;
 use super::{Journal, Session};
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
-use crate::mysql::look::{Settings, follows, unsafe_tables};
+use crate::mysql::look::{Settings, replica, unsafe_tables};
 use crate::mysql::{self, migrate};
 
 /// What a node said, and what speaks against it.
@@ -216,13 +216,7 @@ async fn ask(
         if done < answer.latest {
             answer.refusals.extend(settings.no_functions(node));
         }
-        if let Some(other) = follows(connection, settings.flavour()).await {
-            answer.refusals.push(
-                Failure::new(format!("the server is a replica: it follows {other}"))
-                    .at(format!("node {node}"))
-                    .hint("name the server that it follows; where this one has taken over, stop its replication for good"),
-            );
-        }
+        answer.refusals.extend(replica(connection, &settings, node).await?);
         answer.server.migration = Some(done);
         uuid = settings.uuid().map(str::to_owned);
     }

@@ -190,11 +190,12 @@ fn of_plays(engine: Engine, seed: u64, arguments: &Arguments) -> ExitCode {
     match Plays::new(engine, seed, None).run(arguments.from, until, 10) {
         Ok(played) => {
             println!(
-                "{} plays on {}, {} ids, {} kills, {} crashes, {} clock steps in {} s: no id came twice",
+                "{} plays on {}, {} ids, {} kills, {} timeouts, {} crashes, {} clock steps in {} s: no id came twice",
                 played.next_play - arguments.from,
                 engine.name(),
                 played.ids,
                 played.kills,
+                played.timeouts,
                 played.crashes,
                 played.steps,
                 began.elapsed().as_secs()

@@ -1,7 +1,7 @@
 //! Making a server: its folder, its options, its port.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::{Engine, Server, install};
@@ -17,6 +17,7 @@ pub struct Builder {
     options: Vec<String>,
     clock: Clock,
     zone: Option<String>,
+    programs: Option<PathBuf>,
     install: bool,
     copied: Option<PathBuf>,
 }
@@ -29,6 +30,7 @@ impl Builder {
             options: Vec::new(),
             clock: Clock::Real,
             zone: None,
+            programs: None,
             install: true,
             copied: None,
         }
@@ -62,6 +64,13 @@ impl Builder {
         self
     }
 
+    /// Has the server find programs in a folder, before those of the system.
+    #[must_use]
+    pub fn programs(mut self, folder: PathBuf) -> Self {
+        self.programs = Some(folder);
+        self
+    }
+
     /// Leaves the server without a schema `shardid`.
     #[must_use]
     pub fn bare(mut self) -> Self {
@@ -73,6 +82,13 @@ impl Builder {
     #[must_use]
     pub fn copy_of(mut self, server: &Server) -> Self {
         self.copied = Some(server.folder().join("data"));
+        self
+    }
+
+    /// Takes a copy of a data folder, which is that of no server that is up.
+    #[must_use]
+    pub fn copy_of_data(mut self, folder: &Path) -> Self {
+        self.copied = Some(folder.to_owned());
         self
     }
 
@@ -95,7 +111,7 @@ impl Builder {
         }
         let mut attempts = 5;
         loop {
-            let server = Server::new(
+            let mut server = Server::new(
                 self.engine,
                 &self.name,
                 &folder,
@@ -104,6 +120,7 @@ impl Builder {
                 self.clock,
                 self.zone.clone(),
             );
+            server.programs.clone_from(&self.programs);
             match server.try_start() {
                 Ok(()) => {
                     if self.install && self.copied.is_none() {

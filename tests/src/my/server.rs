@@ -29,6 +29,7 @@ pub struct Server {
     options: Vec<String>,
     clock: Clock,
     zone: Option<String>,
+    pub(crate) programs: Option<PathBuf>,
     process: Mutex<Option<Child>>,
 }
 
@@ -66,6 +67,7 @@ impl Server {
             options,
             clock,
             zone,
+            programs: None,
             process: Mutex::new(None),
         }
     }
@@ -143,6 +145,10 @@ impl Server {
         variables.push(("TZ", self.zone.clone().unwrap_or_else(|| "UTC".into())));
         // A server that starts removes the temporary tables of all that share its folder.
         variables.push(("TMPDIR", self.folder.display().to_string()));
+        if let Some(folder) = &self.programs {
+            let path = std::env::var("PATH").unwrap_or_default();
+            variables.push(("PATH", format!("{}:{path}", folder.display())));
+        }
         let mut command = self.engine.command(&variables);
         command.arg("--no-defaults").arg(format!("--datadir={}", self.data.display()));
         command.arg(format!("--socket={}", self.socket().display()));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,7 @@ on_both_engines!(
     a_time_set_back_or_forward_reaches_no_id,
     a_statement_longer_than_the_drift_goes_on,
     killed_statements_leave_nothing_behind,
+    statements_that_take_too_long_leave_nothing_behind,
     a_bulk_load_without_checks_stops_nobody,
     a_table_that_is_locked_stops_nobody_but_on_mysql,
     an_old_install_goes_on_above_its_ids,
@@ -342,6 +343,57 @@ fn killed_statements_leave_nothing_behind(engine: Engine) {
     let all = assert_unique(&got);
     assert!(kills > 20 && all > 100, "{kills} kills, {all} ids");
     ids(&mut server.connect(), shards[0], 10);
+}
+
+/// `max_statement_time` ends a statement wherever it is. `max_execution_time` of MySQL does not end one
+/// that writes, as what takes ids does, unless the time is over before it has begun to.
+fn statements_that_take_too_long_leave_nothing_behind(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    let shards = [new_shard(server, "instagram"), new_shard(server, "js53")];
+    let limits: &[&str] = match engine {
+        Engine::MariaDb => &[
+            "max_statement_time = 0.0005",
+            "max_statement_time = 0.003",
+            "max_statement_time = 0.02",
+            "max_statement_time = 0",
+        ],
+        Engine::MySql => {
+            &["max_execution_time = 1", "max_execution_time = 3", "max_execution_time = 0"]
+        }
+    };
+    let ended = AtomicUsize::new(0);
+    let got: Vec<(usize, Vec<i64>)> = at_once(server, 4, |session, client| {
+        let (mut got, mut turn) = (Vec::new(), session);
+        query::<u64>(client, "SET time_zone = '+05:00'");
+        let until = Instant::now() + Duration::from_secs(4);
+        while Instant::now() < until {
+            turn += 1;
+            query::<u64>(client, &format!("SET {}", limits[turn % limits.len()]));
+            let shard = shards[turn / 7 % 2];
+            let sql = rows(&format!("shardid.next_id({shard})"), 1 + turn * 7 % 60);
+            match try_query::<i64>(client, &sql) {
+                Ok(ids) => got.extend(ids),
+                Err(refused) => {
+                    let (state, said) = match engine {
+                        Engine::MariaDb => ("70100", "(max_statement_time exceeded)"),
+                        Engine::MySql => ("HY000", "maximum statement execution time exceeded"),
+                    };
+                    assert_eq!(refused.sqlstate, state, "{refused:?}");
+                    assert!(refused.message.contains(said), "{refused:?}");
+                    ended.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+        query::<u64>(client, &format!("SET {}", limits[limits.len() - 1]));
+        let kept = "SELECT @@time_zone, is_used_lock('shardid.position')";
+        assert_eq!(query::<(String, Option<u64>)>(client, kept), [("+05:00".to_owned(), None)]);
+        got
+    });
+    let (all, ended) = (assert_unique(&got), ended.into_inner());
+    assert!(all > 100 && (ended > 20 || engine == Engine::MySql), "{ended} ended, {all} ids");
+    for shard in shards {
+        ids(&mut server.connect(), shard, 10);
+    }
 }
 
 fn a_bulk_load_without_checks_stops_nobody(engine: Engine) {

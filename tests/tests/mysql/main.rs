@@ -10,6 +10,7 @@ mod defaults;
 mod draws;
 mod dump;
 mod flickr;
+mod galera;
 mod harness;
 mod home;
 mod ids;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use shardid_tests::my::{Engine, Ledger, Plays};
+use shardid_tests::my::{Engine, Ledger, Played, Plays};
 use shardid_tests::{on_both_engines, seed};
 
 on_both_engines!(
@@ -15,9 +15,20 @@ on_both_engines!(
 
 fn plays_of_many_sessions_repeat_nothing(engine: Engine) {
     let plays = Plays::new(engine, seed(), None);
-    let until = Instant::now() + Duration::from_secs(20);
-    let played = plays.run(0, until, 10).unwrap_or_else(|finding| panic!("{finding}"));
-    assert!(played.ids > 300 && played.next_play >= 3 && played.steps > 0, "{played:?}");
+    let (mut played, mut steps) = (Played::default(), 0);
+    // A busy machine plays few in 20 s.
+    for _ in 0..9 {
+        let until = Instant::now() + Duration::from_secs(20);
+        played =
+            plays.run(played.next_play, until, 10).unwrap_or_else(|finding| panic!("{finding}"));
+        steps += played.steps;
+        // MySQL ends by time only what has not begun to write.
+        let timeouts = played.timeouts > 0 || engine == Engine::MySql;
+        if played.ids > 300 && played.next_play >= 3 && steps > 0 && timeouts {
+            return;
+        }
+    }
+    panic!("{steps} steps of the clock, {played:?}");
 }
 
 /// The control: functions that are known to be wrong must be found out.

@@ -22,6 +22,7 @@ on_both_engines! {
     a_server_that_took_over_is_found_and_goes_on_above_what_was_seen,
     a_catalogue_that_has_forgotten_a_server_lets_nobody_repeat_its_numbers,
     a_server_that_was_removed_and_comes_back_from_a_backup_ends_again,
+    a_change_that_stands_goes_on_above_what_a_restored_server_has_forgotten,
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -434,4 +435,36 @@ fn a_server_that_was_removed_and_comes_back_from_a_backup_ends_again(engine: Eng
     assert!(!ended.status.success(), "my2 goes on");
     assert!(take(&servers, "my1", 1) > last);
     servers.is_clean();
+}
+
+/// It was not limited yet, went beyond the floor that was planned, and forgot that: the others were given its
+/// numbers, and nothing told of it after `apply` had left a new mark there.
+fn a_change_that_stands_goes_on_above_what_a_restored_server_has_forgotten(engine: Engine) {
+    for end in [&["tickets", "resume", "orders"][..], &["apply", "--yes"]] {
+        let servers = Servers::start(engine, 2);
+        servers.grow(3);
+        take(&servers, "my2", 1);
+        servers.is_clean();
+        backup(&servers, "my2", 3);
+        let add = ["tickets", "add-server", "orders", "my3", "--yes"];
+        servers.run_cut("tickets/planned/before-2", &add);
+        let last = take(&servers, "my2", 200_000) + 2 * 199_999;
+        // What is seen while a change stands is remembered.
+        let run = servers.run(&["tickets", "verify"]);
+        assert_eq!(run.code, 1, "{}", run.stdout);
+        assert!(!run.stdout.contains("not remembered"), "{}", run.stdout);
+        restore(&servers, "my2", 3);
+        servers.run(end).ok();
+        for node in ["my1", "my2", "my3"] {
+            let next = take(&servers, node, 1);
+            assert!(next > last, "{node} gives {next}, and my2 had given up to {last}");
+        }
+        // The change does not take away what tells of the restore.
+        if end[0] == "tickets" {
+            let run = servers.run(&["tickets", "verify"]);
+            assert!(run.stdout.contains("my2 was restored from a backup"), "{}", run.stdout);
+            servers.run(&["apply", "--yes"]).ok();
+        }
+        servers.is_clean();
+    }
 }

@@ -9,6 +9,7 @@ mod forgotten;
 mod load;
 mod mixed;
 mod refuse;
+mod rights;
 mod second;
 mod servers;
 mod setup;

@@ -1,7 +1,7 @@
 //! Servers that could repeat numbers are refused before anything is made.
 
 use crate::on_both_engines;
-use crate::servers::{Engine, Servers};
+use crate::servers::{Engine, Servers, may_ask};
 use shardid_tests::my;
 
 on_both_engines! {
@@ -9,6 +9,7 @@ on_both_engines! {
     options_that_ids_cannot_be_right_with_are_refused,
     a_table_that_forgets_in_a_crash_is_refused,
     a_replica_is_refused_while_it_follows,
+    who_may_not_ask_whether_a_server_is_a_replica_is_told_the_privilege,
     a_user_who_may_not_make_functions_is_told_before_anything_is_made,
     a_user_may_have_super_by_a_role,
     a_user_without_the_privileges_is_told_what_is_missing,
@@ -97,6 +98,47 @@ fn a_replica_is_refused_while_it_follows(engine: Engine) {
     servers.run(&["apply", "--yes"]).ok();
 }
 
+/// It counted as no replica, and `apply` ended its replication.
+fn who_may_not_ask_whether_a_server_is_a_replica_is_told_the_privilege(engine: Engine) {
+    let servers = Servers::up(engine, 0, 1);
+    servers.sql(
+        "my1",
+        "SET GLOBAL log_bin_trust_function_creators = 1; CREATE USER 'ma@ker'@'localhost'; GRANT ALL ON shardid.* TO 'ma@ker'@'localhost'",
+    );
+    servers.edit("mysql://root@localhost/app?", "mysql://ma%40ker@localhost/?");
+    let (follow, stop, privilege) = match engine {
+        Engine::Mariadb => (
+            "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = 1, MASTER_USER = 'nobody'; START SLAVE",
+            "STOP SLAVE",
+            "REPLICA MONITOR",
+        ),
+        Engine::Mysql => (
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = 1, SOURCE_USER = 'nobody'; START REPLICA",
+            "STOP REPLICA",
+            "REPLICATION CLIENT",
+        ),
+    };
+    servers.sql("my1", follow);
+    let hint = format!("GRANT {privilege} ON *.* TO 'ma@ker'@'localhost'");
+    for command in [&["apply", "--yes"][..], &["plan"]] {
+        let error = servers.run(command).refused();
+        assert!(error.contains("may not ask whether the server is a replica"), "{error}");
+        assert!(error.contains(&format!("hint: {hint}")), "{error}");
+    }
+    assert_eq!(servers.sql("my1", "SHOW DATABASES LIKE 'shardid'"), "", "nothing was made");
+    servers.sql("my1", &hint);
+    let error = servers.run(&["apply", "--yes"]).refused();
+    assert!(error.contains("the server is a replica: it follows 127.0.0.1:1"), "{error}");
+    servers.sql("my1", stop);
+    servers.run(&["apply", "--yes"]).ok();
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    servers.sql("my1", &hint.replace("GRANT", "REVOKE").replace(" TO ", " FROM "));
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(run.stdout.contains(&hint), "{}", run.stdout);
+}
+
 fn a_user_who_may_not_make_functions_is_told_before_anything_is_made(engine: Engine) {
     let servers = Servers::up(engine, 0, 1);
     servers.sql(
@@ -108,6 +150,7 @@ fn a_user_who_may_not_make_functions_is_told_before_anything_is_made(engine: Eng
     let error = servers.run(&["apply", "--yes"]).refused();
     assert!(error.contains("SET GLOBAL log_bin_trust_function_creators = 1"), "{error}");
     assert_eq!(servers.sql("my1", "SHOW DATABASES LIKE 'shardid'"), "", "nothing was made");
+    servers.sql("my1", &may_ask("'maker'@'localhost'"));
     servers.sql("my1", "SET GLOBAL log_bin_trust_function_creators = 1");
     servers.run(&["apply", "--yes"]).ok();
 }
@@ -122,6 +165,7 @@ fn a_user_may_have_super_by_a_role(engine: Engine) {
             "CREATE ROLE boss; GRANT SUPER ON *.* TO boss; CREATE USER 'maker'@'localhost'; GRANT ALL ON shardid.* TO 'maker'@'localhost'; GRANT ALL ON app.* TO 'maker'@'localhost'; GRANT boss TO 'maker'@'localhost'; SET DEFAULT ROLE boss {default} 'maker'@'localhost'"
         ),
     );
+    servers.sql("my1", &may_ask("'maker'@'localhost'"));
     servers.edit("mysql://root@", "mysql://maker@");
     servers.run(&["apply", "--yes"]).ok();
 }
@@ -131,6 +175,7 @@ fn a_user_without_the_privileges_is_told_what_is_missing(engine: Engine) {
     servers.sql("my1", "CREATE USER 'weak'@'localhost'; GRANT ALL ON app.* TO 'weak'@'localhost'");
     // Else that is what is missing first.
     servers.sql("my1", "SET GLOBAL log_bin_trust_function_creators = 1");
+    servers.sql("my1", &may_ask("'weak'@'localhost'"));
     servers.edit("mysql://root@", "mysql://weak@");
     let error = servers.run(&["apply", "--yes"]).refused();
     assert!(error.contains("denied") && error.contains("hint: "), "{error}");

@@ -21,6 +21,11 @@ pub(crate) fn has_mysql() -> bool {
     std::env::var_os("SHARDID_MYSQLD").is_some_and(|program| !program.is_empty())
 }
 
+/// Lets a user ask whether a server is a replica. Each engine leaves the other's part out.
+pub(crate) fn may_ask(user: &str) -> String {
+    format!("GRANT /*!80000 REPLICATION CLIENT */ /*M! REPLICA MONITOR */ ON *.* TO {user}")
+}
+
 /// Ticket servers my1, my2, … (and PostgreSQL nodes pg1, …), which end with it.
 pub(crate) struct Servers {
     folder: TempDir,

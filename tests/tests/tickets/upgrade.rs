@@ -1,7 +1,7 @@
 //! What `apply` makes anew on a server that has an older schema stays whoever's it was.
 
 use crate::on_both_engines;
-use crate::servers::{Engine, Servers};
+use crate::servers::{Engine, Servers, may_ask};
 
 on_both_engines! {
     grants_on_routines_are_there_after_an_upgrade,
@@ -74,6 +74,7 @@ fn who_could_not_give_grants_again_is_refused_before_any_is_gone(engine: Engine)
         "CREATE USER 'maker'@'localhost'; GRANT ALL ON shardid.* TO 'maker'@'localhost'; GRANT ALL ON app.* TO 'maker'@'localhost';
          SET GLOBAL log_bin_trust_function_creators = 1",
     );
+    servers.sql("my1", &may_ask("'maker'@'localhost'"));
     servers.sql("my1", OLDER);
     servers.edit("mysql://root@", "mysql://maker@");
     let error = servers.run(&["apply", "--yes"]).refused();

@@ -13,6 +13,7 @@
 
 mod change;
 mod class;
+mod forgetful;
 mod plan;
 mod problems;
 mod rebase;
@@ -22,6 +23,8 @@ pub use change::{
     ChangeEffect, ChangeState, NoRoom, TicketChange, change_effects, first_floor, next_change_state,
 };
 pub use class::{Class, SERVERS_MAX, TicketState, classes};
+pub(crate) use forgetful::forgetful;
+pub use forgetful::forgotten_above;
 pub use plan::{TicketNote, TicketPlan, TicketStep, ticket_plan};
 pub use problems::{TicketProblem, problems, unseen};
 pub use rebase::{MARGIN, Seen, SeenAt, safe_floor};

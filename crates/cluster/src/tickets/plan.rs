@@ -3,7 +3,7 @@
 use crate::declared::DeclaredTicket;
 use crate::names::{NodeName, TicketName};
 use crate::rename::Rename;
-use crate::tickets::{Class, Seen, TicketProblem, TicketTruth, classes, problems, safe_floor};
+use crate::tickets::{Class, Seen, TicketTruth, classes, forgetful, problems, safe_floor};
 
 /// One change. Each may be cut at any instant and made again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,16 +172,8 @@ pub fn ticket_plan(
     let rename = |rename: &Rename| TicketStep::Rename { rename: rename.clone() };
     plan.steps.extend(truth.renames.iter().map(rename));
     let problems = problems(truth);
-    // A mark that the catalogue does not know is one that it has forgotten, if it
-    // is its own server that comes from a backup: that one is not believed either.
-    let old_marks = problems.iter().any(|problem| matches!(problem, TicketProblem::OldMark(_)));
-    let forgot = |node: &NodeName| {
-        restored.contains(node)
-            || (old_marks && truth.catalog.as_ref() == Some(node))
-            || problems.contains(&TicketProblem::OldMark(node.clone()))
-            || problems.contains(&TicketProblem::OtherServer(node.clone()))
-            || problems.contains(&TicketProblem::Elsewhere(node.clone()))
-    };
+    let forgetful = forgetful(truth, restored);
+    let forgot = |node: &NodeName| forgetful.contains(node);
     for ticket in declared {
         match truth.known.get(&ticket.name) {
             None => begin(ticket, truth, &mut plan),

@@ -169,7 +169,6 @@ impl TicketProblem {
     /// A change that stands is on all servers.
     pub fn is_on(&self, server: &NodeName) -> bool {
         match self {
-            Self::Standing(_) => true,
             Self::SameServer(first, second) | Self::OpenTwice { first, second, .. } => {
                 first == server || second == server
             }

@@ -20,7 +20,7 @@ pub(super) struct Actor<'a> {
     rng: StdRng,
     connection: &'a AtomicU32,
     client: Option<Conn>,
-    /// Whether statements are killed.
+    /// Whether statements are killed, by somebody or by a limit on their time that the session has had.
     kills: bool,
     /// Whether an id counts only when its transaction has committed: before a crash.
     strict: bool,
@@ -68,6 +68,10 @@ impl<'a> Actor<'a> {
             self.step()?;
         }
         if self.client.is_some() {
+            // What it left is asked for without a limit on the time.
+            for limit in ["max_statement_time", "max_execution_time"] {
+                let _ = self.run::<u64>(&format!("SET {limit} = 0"));
+            }
             // The last kill may come now.
             for _ in 0..5 {
                 match self.run::<(String, u64)>(
@@ -170,10 +174,11 @@ impl<'a> Actor<'a> {
         if self.strict && what.starts_with("auto_increment") {
             return Ok(());
         }
-        if self.run::<u64>(&format!("SET {what}")).is_ok()
-            && let Some(zone) = what.strip_prefix("time_zone = ")
-        {
-            self.zone = zone.trim_matches('\'').to_owned();
+        if self.run::<u64>(&format!("SET {what}")).is_ok() {
+            if let Some(zone) = what.strip_prefix("time_zone = ") {
+                self.zone = zone.trim_matches('\'').to_owned();
+            }
+            self.kills = self.kills || what.starts_with("max_");
         }
         Ok(())
     }
@@ -267,6 +272,11 @@ impl<'a> Actor<'a> {
         // while it reads a trigger: it keeps the table with the half-read trigger, also for others
         // and for later plays, refuses every INSERT, and is mended by FLUSH TABLES.
         let of_kills = ["You are using safe update mode"];
+        let timed_out =
+            ["(max_statement_time exceeded)", "maximum statement execution time exceeded"]
+                .iter()
+                .any(|said| refused.message.contains(said));
+        self.plays.timeouts.fetch_add(u64::from(timed_out), Ordering::Relaxed);
         let known = match refused.sqlstate.as_str() {
             "42000" if refused.message.contains(" has an error in its body: ") => {
                 if let Ok(mut client) = self.plays.server.try_connect() {
@@ -282,7 +292,7 @@ impl<'a> Actor<'a> {
             "55000" => ["insert_id", "auto_increment_increment", "timestamp is set"]
                 .iter()
                 .any(|setting| refused.message.contains(setting)),
-            "HY000" => refused.message.contains("Lock wait timeout"),
+            "HY000" => timed_out || refused.message.contains("Lock wait timeout"),
             state => state.starts_with("08"),
         };
         match known {

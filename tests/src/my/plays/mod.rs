@@ -63,6 +63,8 @@ pub struct Played {
     pub ids: usize,
     /// Statements that were killed.
     pub kills: u64,
+    /// Statements that a limit on their time ended.
+    pub timeouts: u64,
     /// Crashes of the server.
     pub crashes: u64,
     /// Steps of the clock of a server that ran.
@@ -96,6 +98,7 @@ pub struct Plays {
     server: Server,
     seed: u64,
     ledger: Ledger,
+    timeouts: AtomicU64,
 }
 
 impl Plays {
@@ -155,7 +158,7 @@ impl Plays {
             client,
             "CREATE EVENT plays.e ON SCHEDULE EVERY 1 SECOND DO INSERT INTO plays.t1 (tag) VALUES (-1), (-1)",
         );
-        Self { server, seed, ledger: Ledger::default() }
+        Self { server, seed, ledger: Ledger::default(), timeouts: AtomicU64::new(0) }
     }
 
     /// Plays from a number on until a time, or what is found.
@@ -168,6 +171,7 @@ impl Plays {
             played.next_play += 1;
         }
         played.ids = self.ledger.len();
+        played.timeouts = self.timeouts.load(Ordering::Relaxed);
         Ok(played)
     }
 

@@ -34,6 +34,14 @@ pub(super) const SETTINGS: &[&str] = &[
     "rand_seed1 = 5, rand_seed2 = 5",
     "collation_connection = 'latin1_swedish_ci'",
     "innodb_lock_wait_timeout = 1",
+    // In seconds, on MariaDB alone.
+    "max_statement_time = 0.001",
+    "max_statement_time = 0.01",
+    "max_statement_time = 0",
+    "max_statement_time = 0",
+    // In milliseconds, on MySQL alone, and there for what reads, and what has not begun to write.
+    "max_execution_time = 1",
+    "max_execution_time = 0",
     "@shardid_committed = 1, @shardid_id = 5, @shardid_run_id = 500, @shardid_step = 1, \
      @shardid_session_us = timestampdiff(MICROSECOND, '1970-01-01', sysdate(6)), \
      @shardid_statement_s = unix_timestamp()",

@@ -3,8 +3,8 @@
 use super::*;
 use crate::set::ShardSet;
 use crate::tickets::{
-    ChangeState, KnownServer, KnownTicket, MARGIN, SeenAt, TicketChange, TicketServer, TicketState,
-    unseen,
+    ChangeState, KnownServer, KnownTicket, MARGIN, SeenAt, TicketChange, TicketProblem,
+    TicketServer, TicketState, forgotten_above, unseen,
 };
 
 const NOW: i64 = 1_000_000;
@@ -290,6 +290,38 @@ fn a_server_that_has_ended_and_one_that_is_about_to_begin_are_no_strays() {
     assert_eq!(problems(&truth), [TicketProblem::Standing(ticket())]);
     let steps = plan_of(&declared(&["a", "b"]), &truth).steps;
     assert_eq!(steps, [TicketStep::Resume { ticket: ticket() }]);
+}
+
+#[test]
+fn a_change_that_stands_goes_on_above_what_its_servers_have_forgotten() {
+    let mut truth = standing(&[("a", 1_001), ("b", 240_004)]);
+    let mut change = TicketChange {
+        id: 1,
+        ticket: ticket(),
+        before: vec![node("a"), node("b")],
+        after: vec![node("a"), node("b"), node("c")],
+        gone: Vec::new(),
+        floor: 100_002,
+        state: ChangeState::Planned,
+    };
+    let above = |truth: &TicketTruth, change: &TicketChange, restored: &[NodeName]| {
+        forgotten_above(change, truth, restored, NOW)
+    };
+    assert_eq!(above(&truth, &change, &[]), 0, "nobody has forgotten anything");
+    let all = 240_004 + MARGIN;
+    // By what was seen, by what somebody says, by its mark, and where another server has its place.
+    assert_eq!(above(&truth, &change, &[node("b")]), all);
+    state(&mut truth, "b").last = 2;
+    assert_eq!(above(&truth, &change, &[]), all);
+    truth.servers.get_mut(&node("b")).unwrap().mark = Some("older".into());
+    state(&mut truth, "b").last = 240_004;
+    assert_eq!(above(&truth, &change, &[]), all);
+    truth.servers.get_mut(&node("b")).unwrap().mark = Some("m".into());
+    truth.servers.get_mut(&node("b")).unwrap().elsewhere = true;
+    assert_eq!(above(&truth, &change, &[]), all);
+    // Who is gone is not asked: the floor is above what was said of it.
+    change.gone.push(node("b"));
+    assert_eq!(above(&truth, &change, &[]), 0);
 }
 
 #[test]
