@@ -24,6 +24,7 @@ mod random;
 mod reach;
 mod refusal;
 mod run_folder;
+pub mod said;
 mod server;
 pub mod soak;
 mod start;

@@ -7,6 +7,7 @@ use rustix::process::Signal;
 
 use crate::processes;
 use crate::program::Run;
+use crate::said::assert_harmless;
 
 /// A program that stands still.
 #[derive(Debug)]
@@ -64,9 +65,11 @@ impl Held {
     }
 
     /// Waits for its end.
+    #[track_caller]
     pub fn end(mut self) -> Run {
         let _ = self.stderr.read_to_string(&mut self.said);
         let code = self.child.wait().expect("it is our child").code().unwrap_or(-1);
+        assert_harmless(&self.said);
         Run { stdout: String::new(), stderr: self.said, code }
     }
 }

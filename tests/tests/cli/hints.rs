@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Words that drop something, in what our sources say or do: where, a part of the line, and
-/// why it may stand there.
-const KNOWN: &[(&str, &str, &str)] = &[
+use shardid_tests::said::{SAID, WORDS};
+
+/// Words that drop something in what our sources do, and do not say: where, a part of the line,
+/// and why it may stand there.
+const DONE: &[(&str, &str, &str)] = &[
     ("catalog/V10__nodes_go.sql", "DROP CONSTRAINT", "a statement: references of our own journal"),
     (
         "move/fence/remove.sql",
@@ -94,30 +96,8 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "DROP CONSTRAINT map_node_fkey",
         "a statement: it is made anew in the same one",
     ),
-    ("move/check/kinds.sql", "DROP FOREIGN TABLE", "its rows are elsewhere"),
-    ("move/check/kinds.sql", "DROP MATERIALIZED VIEW", "its rows are made from others"),
-    ("move/check/kinds.sql", "DROP CAST", "it holds no rows, and is made anew by one statement"),
-    (
-        "verify/objects.sql",
-        "DROP PUBLICATION",
-        "of what no move in the journal knows; it holds no rows",
-    ),
-    (
-        "verify/objects.sql",
-        "DROP SUBSCRIPTION",
-        "of what no move in the journal knows; it holds no rows",
-    ),
-    (
-        "verify/objects.sql",
-        "DROP OWNED BY",
-        "rights of a role that no move in the journal knows; what it owns is reassigned first",
-    ),
-    ("verify/plain_defaults.rs", "DROP IDENTITY", "the column stays, and so do its rows"),
-    ("tickets/problems.rs", "CALL shardid.drop_shard(…)", "it drops a generator, and no rows"),
     ("dev/mysql.sql", "DROP USER IF EXISTS", "a statement: of a server that was just made"),
 ];
-
-const WORDS: [&str; 4] = ["DROP ", "DELETE ", "TRUNCATE", "drop_shard("];
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder of the sources") {
@@ -129,34 +109,99 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-#[test]
-fn whatever_our_words_would_drop_stands_on_a_short_list_with_its_reason() {
+/// Files of the sources with their texts.
+fn sources(folders: &[&str]) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
     let mut found = Vec::new();
-    for folder in ["sql/postgres", "migrator/src", "crates/cluster/src"] {
+    for folder in folders {
         files(&root.join(folder), &mut found);
     }
-    let mut used = vec![false; KNOWN.len()];
-    let mut unknown = Vec::new();
-    for file in found {
+    let read = |file: PathBuf| {
         let text = fs::read_to_string(&file).expect("text");
+        (file.display().to_string(), text)
+    };
+    found.into_iter().map(read).collect()
+}
+
+/// The hints in the SQL of the extension: from the word on to the end of its statement.
+fn hints_of_sql(text: &str) -> Vec<String> {
+    let begun = text.split("HINT = ").skip(1);
+    begun
+        .map(|rest| {
+            let mut is_quoted = false;
+            let end = rest.find(|c| {
+                is_quoted ^= c == '\'';
+                c == ';' && !is_quoted
+            });
+            let words: Vec<&str> = rest[..end.expect("it ends")].split_whitespace().collect();
+            words.join(" ")
+        })
+        .collect()
+}
+
+/// The hints in the SQL for MySQL, with what is before them in the message: a statement each.
+fn hints_of_mysql(text: &str) -> Vec<String> {
+    let mut hints = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.contains("hint:") {
+            let mut hint = line.trim().to_owned();
+            while !hint.ends_with(';') {
+                hint.push_str(lines.next().expect("a statement ends"));
+            }
+            hints.push(hint);
+        }
+    }
+    hints
+}
+
+/// Whether a hint drops something, in whichever words.
+fn drops(hint: &str) -> bool {
+    let hint = hint.to_ascii_lowercase();
+    let is_word = |at: usize| !hint[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    ["drop", "delete", "truncat"]
+        .iter()
+        .any(|word| hint.match_indices(word).any(|(at, _)| is_word(at)))
+}
+
+#[test]
+fn whatever_our_words_would_drop_stands_on_a_short_list_with_its_reason() {
+    let known: Vec<_> = DONE.iter().chain(SAID).collect();
+    let mut used = vec![false; known.len()];
+    let mut unknown = Vec::new();
+    let mut look = |file: &str, line: &str| {
+        let is_known =
+            |known: &&(&str, &str, &str)| file.ends_with(known.0) && line.contains(known.1);
+        match known.iter().position(is_known) {
+            Some(n) => used[n] = true,
+            None => unknown.push(format!("{file}: {line}")),
+        }
+    };
+    // What is said and what is done: all of it.
+    let ours = ["sql/postgres", "migrator/src", "crates/cluster/src", "pg_extension/src"];
+    for (file, text) in sources(&ours) {
         // Tests of a module come last in its file.
         let text = text.split("#[cfg(test)]").next().unwrap_or_default();
         for line in text.lines().map(str::trim) {
             let is_comment = line.starts_with("--") || line.starts_with("//");
-            if is_comment || !WORDS.iter().any(|word| line.contains(word)) {
-                continue;
-            }
-            let known = |&(at, part, _): &(&str, &str, &str)| {
-                file.to_string_lossy().ends_with(at) && line.contains(part)
-            };
-            match KNOWN.iter().position(known) {
-                Some(n) => used[n] = true,
-                None => unknown.push(format!("{}: {line}", file.display())),
+            if !is_comment && WORDS.iter().any(|word| line.contains(word)) {
+                look(&file, line);
             }
         }
     }
+    // On servers, hints alone: their functions drop what they are told to.
+    let mut hints = 0;
+    let of_extension = sources(&["pg_extension/sql"]).into_iter().map(|f| (f, true));
+    let of_mysql = sources(&["sql/mysql"]).into_iter().map(|f| (f, false));
+    for ((file, text), is_extension) in of_extension.chain(of_mysql) {
+        let said = if is_extension { hints_of_sql(&text) } else { hints_of_mysql(&text) };
+        hints += said.len();
+        for hint in said.iter().filter(|hint| drops(hint)) {
+            look(&file, hint);
+        }
+    }
+    assert!(hints > 300, "only {hints} hints were found: are they written in another way now?");
     assert_eq!(unknown, Vec::<String>::new(), "say why, or name a command that mends it");
-    let stale: Vec<_> = KNOWN.iter().zip(used).filter(|(_, used)| !used).collect();
+    let stale: Vec<_> = known.iter().zip(used).filter(|(_, used)| !used).collect();
     assert!(stale.is_empty(), "not in the sources any more: {stale:?}");
 }
