@@ -6,7 +6,7 @@ WITH writer AS (
            format('process %s (%s)', a.pid, concat_ws(' ', a.usename, nullif(a.application_name, ''))) AS who
       FROM pg_stat_activity a
      WHERE a.backend_xid IS NOT NULL AND a.datname = current_database() AND a.pid <> pg_backend_pid()
-       AND a.usesysid IS NOT NULL AND a.application_name !~ '^shardid move: '
+       AND a.usesysid IS NOT NULL AND a.application_name !~ '^shardid move by '
        AND NOT EXISTS (SELECT FROM pg_stat_subscription s WHERE s.pid = a.pid)
     UNION ALL
     SELECT p.transaction::text, p.prepared, format('prepared transaction %s (%s)', quote_literal(p.gid), p.owner)
