@@ -33,7 +33,7 @@ struct Arguments {
     /// The number of the last fault; without --seconds and --minutes, however long it takes
     #[arg(long, value_name = "NUMBER")]
     faults: Option<u64>,
-    /// The number of the first fault
+    /// The number of the first fault, play, or case of scenario matrix
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     from: u64,
     /// The only kinds of fault, parted by commas; a wrong one prints them all
@@ -77,8 +77,8 @@ enum Name {
     /// or by a kill -9 of the program or of a server, half of those with a second program
     /// at the shard, then resumed or aborted
     Moves,
-    /// All that a second program can be told at each place of a move, with each fault; or
-    /// so many --cases of it
+    /// All that a second program can be told at each place that the program can be cut at, in
+    /// the order of the seed; or so many --cases --from one on, or as many as fit into --minutes
     Matrix,
 }
 
@@ -100,7 +100,7 @@ fn main() -> ExitCode {
             Name::Random => Scenario::Random(part(&arguments)),
             Name::DoneWhen => Scenario::Crashes { ids_each: arguments.ids_each },
             Name::Moves => return of_moves(seed, arguments.moves),
-            Name::Matrix => return of_matrix(seed, arguments.cases),
+            Name::Matrix => return of_matrix(seed, &arguments),
             Name::Mariadb => return of_plays(Engine::MariaDb, seed, &arguments),
             Name::Mysql => return of_plays(Engine::MySql, seed, &arguments),
         },
@@ -164,15 +164,18 @@ fn of_moves(seed: u64, count: u32) -> ExitCode {
 }
 
 /// Runs the test that plays a sample of them in `make test`, and has it play more.
-fn of_matrix(seed: u64, cases: Option<u32>) -> ExitCode {
+fn of_matrix(seed: u64, arguments: &Arguments) -> ExitCode {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let test = std::process::Command::new(cargo)
-        .args(["test", "--quiet", "--package", "shardid-tests", "--test", "moves"])
-        .args(["--", "matrix::", "--nocapture"])
-        .env("MATRIX", cases.map_or("all".to_owned(), |cases| cases.to_string()))
-        .env("SHARDID_SEED", seed.to_string())
-        .status();
-    match test {
+    let mut test = std::process::Command::new(cargo);
+    test.args(["test", "--quiet", "--package", "shardid-tests", "--test", "moves"])
+        .args(["--", "matrix::two_programs", "--nocapture"])
+        .env("MATRIX", arguments.cases.map_or("all".to_owned(), |cases| cases.to_string()))
+        .env("MATRIX_FROM", arguments.from.to_string())
+        .env("SHARDID_SEED", seed.to_string());
+    if let Some(seconds) = arguments.seconds.or(arguments.minutes.map(|minutes| minutes * 60)) {
+        test.env("MATRIX_SECONDS", seconds.to_string());
+    }
+    match test.status() {
         Ok(status) if status.success() => {
             println!("every case that was played left the shard whole and open once\nseed {seed}");
             ExitCode::SUCCESS

@@ -53,15 +53,7 @@ impl Estate {
         shards: u32,
         more: impl Fn(usize, Builder) -> Builder + Sync,
     ) -> Self {
-        let start = |number: usize| {
-            let mut builder = Server::builder().name(&format!("pg{number}")).fsync(false);
-            for line in SETTINGS {
-                builder = builder.conf(line);
-            }
-            let server = more(number, builder).start();
-            server.psql("postgres", &format!("CREATE DATABASE {DATABASE}"));
-            server
-        };
+        let start = |number: usize| start_server(number, &more);
         let servers = thread::scope(|scope| {
             let starting: Vec<_> = (1..=nodes).map(|n| scope.spawn(move || start(n))).collect();
             starting.into_iter().map(|one| one.join().expect("a server starts")).collect()
@@ -70,6 +62,13 @@ impl Estate {
         estate.declare(shards, |_, url| url);
         estate.run(&["apply", "--yes"]).ok();
         estate
+    }
+
+    /// Starts one more server, which is in no cluster file yet.
+    #[track_caller]
+    pub fn add_server(&mut self) {
+        let server = start_server(self.servers.len() + 1, &|_, builder| builder);
+        self.servers.push(server);
     }
 
     /// Writes the cluster file; `address` may lead to a node by another way.
@@ -261,6 +260,17 @@ impl Estate {
             assert_eq!(found, "", "left on {node}");
         }
     }
+}
+
+/// A server for node number 1, 2, …, with an empty database.
+fn start_server(number: usize, more: &dyn Fn(usize, Builder) -> Builder) -> Server {
+    let mut builder = Server::builder().name(&format!("pg{number}")).fsync(false);
+    for line in SETTINGS {
+        builder = builder.conf(line);
+    }
+    let server = more(number, builder).start();
+    server.psql("postgres", &format!("CREATE DATABASE {DATABASE}"));
+    server
 }
 
 /// The schema of a shard.

@@ -43,7 +43,7 @@ fn all_cases() -> Vec<Case> {
 }
 
 /// Says what `verify` says, until it finds nothing.
-fn follow_verify(estate: &Estate) {
+pub(crate) fn follow_verify(estate: &Estate) {
     let said = estate.run(&["verify"]).stdout;
     for line in said.lines().filter(|line| !line.starts_with("nothing found")) {
         let (node, mend) = (&line[..3], line.rsplit_once(": `").expect("a command").1);
