@@ -140,7 +140,7 @@ impl Drop for Nodes {
 }
 
 /// Takes ids and tickets until the node is gone.
-fn takes(client: &mut Conn, taken: &AtomicUsize) -> (Vec<i64>, Vec<i64>) {
+fn takes(client: &mut Conn, taken: &AtomicUsize) -> [Vec<i64>; 2] {
     let (mut ids, mut tickets) = (Vec::new(), Vec::new());
     for turn in 0.. {
         let (sql, got) = match turn % 3 {
@@ -161,7 +161,7 @@ fn takes(client: &mut Conn, taken: &AtomicUsize) -> (Vec<i64>, Vec<i64>) {
             }
         }
     }
-    (ids, tickets)
+    [ids, tickets]
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn another_node_hands_out_nothing_until_it_adopts_and_then_nothing_twice() {
     );
     let second = nodes.second();
     let taken = AtomicUsize::new(0);
-    let told: Vec<(usize, (Vec<i64>, Vec<i64>))> = scope(|scope| {
+    let told: Vec<(usize, [Vec<i64>; 2])> = scope(|scope| {
         let clients: Vec<_> = (0..4)
             .map(|session| {
                 let (first, taken) = (&nodes.first, &taken);
@@ -203,7 +203,7 @@ fn another_node_hands_out_nothing_until_it_adopts_and_then_nothing_twice() {
     query::<shardid_tests::mysql::Row>(client, "CALL shardid.adopt_leaving_out(0)");
     let mut tickets: Vec<(usize, Vec<i64>)> = Vec::new();
     let mut ids: Vec<(usize, Vec<i64>)> = Vec::new();
-    for (session, (its_ids, its_tickets)) in told {
+    for (session, [its_ids, its_tickets]) in told {
         ids.push((session, its_ids));
         tickets.push((session, its_tickets));
     }
