@@ -71,11 +71,17 @@ pub(super) async fn check_owner(
         .hint("`shardid verify` says what is wrong there"));
     };
     let of = |schema: &str| {
-        sqlx::query_scalar::<_, String>(sql!("move/clean/tables.sql")).bind(schema.to_owned())
+        sqlx::query_as::<_, (String, bool)>(sql!("move/clean/tables.sql")).bind(schema.to_owned())
     };
-    let there: BTreeSet<String> = server.column(of(&home.schema)).await?.into_iter().collect();
-    let mut missing = old.column(of(&record.schema)).await?;
-    missing.retain(|table| !there.contains(table));
+    // A table may have become a partition there since.
+    let there = server.rows(of(&home.schema)).await?.into_iter().map(|(name, _)| name);
+    let there: BTreeSet<String> = there.collect();
+    let had = old.rows(of(&record.schema)).await?;
+    let missing: Vec<String> = had
+        .into_iter()
+        .filter(|(name, is_partition)| !is_partition && !there.contains(name))
+        .map(|(name, _)| name)
+        .collect();
     match missing.is_empty() {
         true => Ok(()),
         false => Err(Failure::new(format!(

@@ -160,11 +160,19 @@ fn the_last_copy_of_a_shard_or_a_table_is_not_dropped() {
         "pg1",
         &format!(
             "CREATE TABLE {schema}.gone (id int PRIMARY KEY); CREATE TABLE {schema}.part (id int PRIMARY KEY) PARTITION BY RANGE (id); \
-             CREATE TABLE {schema}.part_1 PARTITION OF {schema}.part FOR VALUES FROM (0) TO (9)"
+             CREATE TABLE {schema}.part_1 PARTITION OF {schema}.part FOR VALUES FROM (0) TO (9); CREATE TABLE {schema}.part_2 (id int PRIMARY KEY)"
         ),
     );
     estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
     let id = estate.last_move(shard);
+    // What has become a partition there is not gone.
+    estate.psql(
+        "pg2",
+        &format!(
+            "ALTER TABLE {schema}.part ATTACH PARTITION {schema}.part_2 FOR VALUES FROM (9) TO (20)"
+        ),
+    );
+    estate.run(&["retire", &id, "--dry-run"]).ok();
     estate.psql("pg2", &format!("DROP TABLE {schema}.gone, {schema}.part_1"));
     let refused = |words: &str| {
         for command in

@@ -1,4 +1,5 @@
--- The names of the tables of a schema ($1), but for partitions, which go when their time is over.
-SELECT c.relname::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
- WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+-- The tables of a schema ($1), and whether each is a partition: those go when their time is over.
+SELECT c.relname::text AS name, c.relispartition AS is_partition
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
  ORDER BY 1
