@@ -364,7 +364,7 @@ pub(crate) fn not_its_sequence(sequence: &str, name: &str) -> Report {
     Report::new(b"55000", format!("sequence {sequence} is not that of ticket \"{name}\""))
         .detail("The row may have been restored where its number is that of another sequence.")
         .hint(format!(
-            "SELECT server, servers FROM shardid.tickets WHERE name = '{literal}'; SELECT drop_ticket('{literal}'); then, with these and a number above all: SELECT shardid.create_ticket_above('{literal}', server, servers, ...);"
+            "SELECT server, servers, floor, last_gapless FROM shardid.ticket WHERE name = '{literal}'; SELECT drop_ticket('{literal}'); then, with these and a number above all: SELECT shardid.create_ticket_above('{literal}', server, servers, ...);"
         ))
 }
 
