@@ -29,17 +29,19 @@ fn an_idle_server_has_one_worker() {
     }
     let taken = |client: &mut Client| {
         let rows = client.query(CAPACITY, &[]).unwrap();
-        rows.iter().map(|row| (row.get(0), row.get(2))).collect::<Vec<(String, i64)>>()
+        rows.iter().map(|row| (row.get(0), row.get(4))).collect::<Vec<(String, i64)>>()
     };
-    let of = |name: &str, count: i64| (name.to_owned(), count);
+    let of = |bound: &str, count: i64| (bound.to_owned(), count);
     // What launches logical replication; all others are the server's own or a client.
     assert_eq!(
         taken(&mut client),
         [
-            of("max_logical_replication_workers", 0),
-            of("max_worker_processes", 1),
-            of("max_replication_slots", 0),
-            of("max_wal_senders", 0),
+            of("workers", 0),
+            of("processes", 1),
+            of("slots", 0),
+            of("senders", 0),
+            of("origins", 0),
+            of("connections", 0),
         ]
     );
     run(&mut client, "SELECT pg_create_physical_replication_slot('kept')");
@@ -47,12 +49,12 @@ fn an_idle_server_has_one_worker() {
     server.wait_for(&standby);
     let now = taken(&mut client);
     assert_eq!(
-        now[1..],
-        [
-            of("max_worker_processes", 1),
-            of("max_replication_slots", now[2].1),
-            of("max_wal_senders", 1)
-        ]
+        now[1..5],
+        [of("processes", 1), of("slots", now[2].1), of("senders", 1), of("origins", 0)]
     );
     assert!(now[2].1 >= 1, "{now:?}");
+    // Whoever plans a move may not be a superuser, and is told that by the move.
+    run(&mut client, "CREATE ROLE asks LOGIN");
+    let mut asks = server.connect_as("postgres", "asks");
+    assert_eq!(taken(&mut asks).len(), 6);
 }

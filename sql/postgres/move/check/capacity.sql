@@ -12,10 +12,11 @@ SELECT bound, name, current_setting(name)::bigint AS most, coalesce(reserved, 0)
            'autovacuum worker', 'slotsync worker', 'walsummarizer', 'io worker'))),
     ('slots', 'max_replication_slots', 0, (SELECT count(*) FROM pg_replication_slots)),
     ('senders', 'max_wal_senders', 0, (SELECT count(*) FROM pg_stat_replication)),
-    -- Where changes come from, each in a place in memory. Before version 18 there are as many as slots.
+    -- Where changes come from, each in a place in memory, which only a superuser may look at: there are no more in
+    -- use than are known. Before version 18 there are as many places as slots.
     ('origins', CASE WHEN current_setting('max_active_replication_origins', true) IS NULL
                      THEN 'max_replication_slots' ELSE 'max_active_replication_origins' END, 0,
-     (SELECT count(*) FROM pg_replication_origin_status)),
+     (SELECT count(*) FROM pg_replication_origin)),
     -- Those that send WAL have places of their own. This session ends before a move begins.
     ('connections', 'max_connections',
      current_setting('superuser_reserved_connections')::integer
