@@ -1,5 +1,6 @@
--- lower_counters missed tables on MySQL, and their ids came again: those whose triggers write next_id in other letters, as
--- NEXT_ID, which names the same function.
+-- lower_counters missed tables, and their ids came again: on MySQL those whose triggers write next_id in other letters, as
+-- NEXT_ID, which names the same function; and with partial_revokes those of a database that its definer, with rights on
+-- all of them, had had them taken back for.
 
 DROP PROCEDURE IF EXISTS shardid.lower_counters;
 CREATE PROCEDURE shardid.lower_counters()
@@ -62,6 +63,31 @@ BEGIN
     ELSEIF NOT (coalesce(is_used_lock('shardid.lower_counters') = me, FALSE) OR get_lock('shardid.lower_counters', 0)) THEN
         SET words = concat('the counters are being lowered by another session: hint: wait, or KILL ', coalesce(is_used_lock('shardid.lower_counters'), 'it'));
         SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = words;
+    END IF;
+
+    -- Whoever has rights on all databases may have had them taken back for some of them.
+    IF FALSE /*!80016 OR @@GLOBAL.partial_revokes */ THEN
+        BEGIN
+            DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET @shardid_found = NULL;
+            SET @shardid_found = NULL;
+            -- Triggers are not made in the database mysql.
+            SET @shardid_look = 'SELECT if(count(*) = 0, NULL, coalesce(max(r.its_database), '''')) INTO @shardid_found
+                FROM mysql.user u LEFT JOIN JSON_TABLE(u.user_attributes, ''$.Restrictions[*]''
+                    COLUMNS (its_database VARCHAR(64) PATH ''$.Database'', privileges JSON PATH ''$.Privileges'')) r
+                  ON r.its_database <> ''mysql''
+                    AND (JSON_CONTAINS(r.privileges, ''"SELECT"'') OR JSON_CONTAINS(r.privileges, ''"TRIGGER"''))
+                WHERE concat(u.user, ''@'', u.host) = current_user()';
+            PREPARE look_for FROM @shardid_look;
+            EXECUTE look_for;
+            DEALLOCATE PREPARE look_for;
+        END;
+        IF @shardid_found IS NULL THEN
+            SET words = left(concat('no counter is lowered by who may not see his partial revokes: hint: GRANT SELECT ON mysql.user TO ', current_user()), 128);
+            SIGNAL SQLSTATE '42501' SET MESSAGE_TEXT = words;
+        ELSEIF @shardid_found <> '' THEN
+            SET words = left(concat('no counter is lowered by who may not see all tables: hint: GRANT SELECT, TRIGGER ON `', replace(@shardid_found, '`', '``'), '`.* TO ', current_user()), 128);
+            SIGNAL SQLSTATE '42501' SET MESSAGE_TEXT = words;
+        END IF;
     END IF;
 
     -- What is looked at are the tables of everybody, as they are now, and not what a session has in their place.
