@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
 use shardid_cluster::{
-    ByHand, Class, NodeName, Shard, ShardSet, TicketName, TicketServer, TicketState, TicketTruth,
+    ByHand, Class, NodeName, Shard, ShardSet, TicketName, TicketProblem, TicketServer, TicketState,
+    TicketTruth, problems,
 };
 use sqlx::FromRow;
 
 use super::statement::rows;
 use super::{Journal, Session};
+use crate::cuts;
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
 use crate::mysql::look::{Settings, replica, unsafe_tables};
@@ -83,7 +85,46 @@ pub(crate) async fn look_also(
     accept_power_loss: bool,
     also: &[NodeName],
 ) -> Result<Look, Failure> {
-    let mut truth = Journal::look(file, task).await?;
+    let mut known = Journal::look(file, task).await?;
+    loop {
+        cuts::at(format_args!("tickets/look/before-asking"));
+        let look = ask_all(file, task, accept_power_loss, also, known.clone()).await?;
+        let doubted = doubted(&look.truth);
+        if doubted.is_empty() {
+            return Ok(look);
+        }
+        // Another program may have left a mark there after the catalogue was read. It writes it
+        // down before that, and no two marks are the same.
+        let now = Journal::look(file, task).await?;
+        if doubted.iter().all(|node| now.known_servers.get(node) == known.known_servers.get(node)) {
+            return Ok(look);
+        }
+        known = now;
+    }
+}
+
+/// The servers that seem to be others or restored, by the names that the catalogue has for them.
+fn doubted(truth: &TicketTruth) -> Vec<NodeName> {
+    let found = problems(truth).into_iter().filter_map(|problem| match problem {
+        TicketProblem::OldMark(node) | TicketProblem::OtherServer(node) => Some(node),
+        _ => None,
+    });
+    found
+        .map(|node| match truth.renames.iter().find(|rename| rename.to == node) {
+            Some(rename) => rename.from.clone(),
+            None => node,
+        })
+        .collect()
+}
+
+/// Asks all nodes at once, and puts what they say to what the catalogue knows.
+async fn ask_all(
+    file: &ClusterFile,
+    task: &str,
+    accept_power_loss: bool,
+    also: &[NodeName],
+    mut truth: TicketTruth,
+) -> Result<Look, Failure> {
     // Servers that were taken out of the file still serve, until they are removed.
     let mut asked: Vec<NodeName> =
         file.declared.ticket_nodes().map(|node| node.name.clone()).collect();

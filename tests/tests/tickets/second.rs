@@ -11,6 +11,7 @@ on_both_engines! {
     what_a_program_has_under_way_on_a_server_ends_before_another_begins,
     a_change_of_servers_that_were_others_is_not_begun,
     a_catalogue_on_postgresql_decides_as_well,
+    a_mark_that_another_program_leaves_meanwhile_is_no_restore,
 }
 
 fn held(servers: &Servers, at: &str, arguments: &[&str]) -> Held {
@@ -131,4 +132,28 @@ fn a_catalogue_on_postgresql_decides_as_well(engine: Engine) {
         refused.contains("somebody else has changed the servers of ticket orders"),
         "{refused}"
     );
+}
+
+/// The catalogue was read before the mark was left, and the server after it: the worst of alarms, from
+/// two `verify` at a time.
+fn a_mark_that_another_program_leaves_meanwhile_is_no_restore(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    let verify = ["tickets", "verify"];
+    let meanwhile = |arguments: &[&str]| {
+        let late = held(&servers, "look/before-asking", arguments);
+        let code = servers.run(&verify).code;
+        (code, late.let_go())
+    };
+    let (first, late) = meanwhile(&verify);
+    assert_eq!((first, late.code), (0, 0), "{}", late.stderr);
+    let (first, late) = meanwhile(&["apply", "--yes"]);
+    assert_eq!(first, 0);
+    assert!(late.stderr.contains("nothing to do"), "{}", late.stderr);
+
+    // One that was restored is told by both.
+    servers.sql("my2", "UPDATE shardid.server SET mark = 'of before'");
+    let (first, late) = meanwhile(&verify);
+    assert_eq!((first, late.code), (1, 1), "{}", late.stderr);
+    servers.run(&["apply", "--yes"]).ok();
+    servers.is_clean();
 }

@@ -9,6 +9,7 @@ on_both_engines! {
     a_cluster_of_ticket_servers_alone_says_what_it_cannot_do,
     servers_go_down_and_up_and_keep_their_numbers,
     a_server_with_a_new_name_serves_on,
+    servers_whose_sessions_begin_with_safe_updates_are_set_up_and_changed,
 }
 
 fn two_servers_give_odd_and_even_numbers_and_apply_twice_changes_nothing(engine: Engine) {
@@ -115,4 +116,19 @@ fn a_server_with_a_new_name_serves_on(engine: Engine) {
     assert!(status.contains("paris") && status.contains("rome"), "{status}");
     assert!(!status.contains("my1") && !status.contains("my2"), "{status}");
     servers.is_clean();
+}
+
+/// It failed half-way with the engine's own error, and left routines half made.
+fn servers_whose_sessions_begin_with_safe_updates_are_set_up_and_changed(engine: Engine) {
+    let servers = Servers::up(engine, 0, 3);
+    for node in ["my1", "my2", "my3"] {
+        servers.sql(node, "SET GLOBAL sql_safe_updates = 1");
+    }
+    assert_eq!(servers.sql("my1", "SELECT @@SESSION.sql_safe_updates"), "1");
+    servers.run(&["apply", "--yes"]).ok();
+    servers.is_clean();
+    servers.run(&["tickets", "remove-server", "orders", "my2", "--yes"]).ok();
+    servers.run(&["tickets", "add-server", "orders", "my2", "--yes"]).ok();
+    servers.run(&["tickets", "status"]).ok();
+    servers.sql("my1", "SELECT shardid.next_ticket('orders')");
 }
