@@ -750,7 +750,9 @@ BEGIN
         PERFORM shardid.begin_generator(generator, first, replaces);
         -- What lies below is an earlier generator's: if the sequence is restarted or lost before it
         -- has given an id, nothing else knows of that.
-        PERFORM shardid.raise_horizon(CASE WHEN floor >= shardid.id_at(clock_timestamp(), layout) THEN first END, layout);
+        IF floor >= shardid.id_at(clock_timestamp(), layout) THEN
+            PERFORM shardid.raise_horizon(first, layout);
+        END IF;
     ELSE
         PERFORM shardid.check_owner(generator, 'shardid.shard'::regclass);
         -- Once more behind the lock: whoever had it before may have given it away.
