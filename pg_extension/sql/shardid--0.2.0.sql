@@ -1268,9 +1268,13 @@ BEGIN
     floor := shardid.remembered_floor(shard::bigint, layout);
     -- A rollback would bring one back that this transaction has dropped, as it was before the ids of the new
     -- one. Where the event trigger could not write, its row is there still, with a bare number: as of
-    -- now, also where this transaction sees the sequence as it was before.
+    -- now, also where this transaction sees the sequence as it was before. Whoever drops one has it
+    -- locked until the end: what others have dropped stays dropped.
     replaces := shardid.has_dropped_id_sequence(shard, layout) OR EXISTS (SELECT FROM shardid.id_sequence s WHERE s.shard = create_id_sequence.shard
-        AND (s.sequence::regclass::text ~ '^[0-9]+$' OR NOT shardid.is_generator(s.sequence::regclass, s.shard, s.layout)));
+        AND CASE WHEN s.sequence::regclass::text ~ '^[0-9]+$'
+            THEN EXISTS (SELECT FROM pg_locks l WHERE l.pid = pg_backend_pid() AND l.relation = s.sequence AND l.mode = 'AccessExclusiveLock'
+                AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))
+            ELSE NOT shardid.is_generator(s.sequence::regclass, s.shard, s.layout) END);
     -- Its number may become that of anything. Who has written there since is right, too, and a role that
     -- only makes them may not take rows away.
     BEGIN

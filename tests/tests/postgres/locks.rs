@@ -317,6 +317,41 @@ fn nobody_waits_for_who_drops_another_id_sequence_of_the_shard() {
     assert_eq!(database.psql(left), "2\n5|t");
 }
 
+/// A row that its drop could not write to kept a bare number, and `BEGIN; create_id_sequence();
+/// next_id_from()` of a role that may take no rows away was refused from then on.
+#[test]
+fn what_others_have_dropped_keeps_no_new_id_sequence_from_giving_ids_at_once() {
+    let database = with_shard_5();
+    let maker = database.role("maker");
+    database.psql(&format!(
+        "GRANT CREATE ON SCHEMA public TO {maker}; GRANT INSERT, UPDATE ON shardid.shard, shardid.id_sequence, shardid.dropped_id_sequence TO {maker};
+         GRANT EXECUTE ON FUNCTION create_id_sequence(text, integer, text, boolean), shardid.raise_horizon(bigint, text),
+             shardid.create_generator(name, name, integer, text, bigint, boolean) TO {maker}"
+    ));
+    let mut client = database.connect_as(&maker);
+    run(&mut client, "SELECT create_id_sequence('mine', 5), create_id_sequence('own', 5)");
+    database.psql("SELECT create_id_sequence('a', 5)");
+    let mut other = database.connect();
+    run(&mut other, "BEGIN; DROP SEQUENCE a");
+    run(&mut client, "DROP SEQUENCE mine");
+    run(&mut other, "COMMIT");
+    let bare = "SELECT count(*) FROM shardid.id_sequence WHERE sequence::text ~ '^[0-9]+$'";
+    assert_eq!(database.psql(bare), "1", "the test would prove nothing");
+    run(
+        &mut client,
+        "BEGIN; SELECT create_id_sequence('new', 5); SELECT next_id_from('new'); COMMIT",
+    );
+    assert_eq!(database.psql(bare), "1", "the test would prove nothing");
+
+    // What its own transaction has dropped, a rollback brings back.
+    database.psql("SELECT create_id_sequence('a', 5)");
+    run(&mut other, "BEGIN; DROP SEQUENCE a");
+    run(&mut client, "BEGIN; DROP SEQUENCE own; SELECT create_id_sequence('own', 5)");
+    expect_error(&mut client, "SELECT next_id_from('own')", "55000");
+    run(&mut client, "ROLLBACK; SELECT next_id_from('own')");
+    run(&mut other, "ROLLBACK");
+}
+
 /// Whoever may only read a table could keep everybody from making an index on it.
 #[test]
 fn asking_how_far_a_generator_went_locks_no_table() {
