@@ -113,6 +113,48 @@ fn what_was_open_at_the_switch_is_named_after_it() {
     }
 }
 
+/// Who keeps writers waiting is named, and after three times what helps.
+#[test]
+fn who_keeps_a_fence_away_is_named() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let (number, schema) = (shard.to_string(), schema(shard));
+    let held =
+        estate.run_held("fenced/before-RaiseFence", &["move", &number, "--to", "pg2", "--yes"]);
+    // It has written nothing: no look at writers finds it.
+    let mut client = open(
+        estate,
+        "pg1",
+        &format!("SET application_name = 'nightly'; LOCK {schema}.item IN ROW EXCLUSIVE MODE"),
+    );
+    let pid: i32 = client.query_one("SELECT pg_backend_pid()", &[]).expect("it is open").get(0);
+    let run = end_after(held, &mut client, Duration::from_secs(4), "COMMIT");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let lost = format!("ms by process {pid} (");
+    let said = run.stderr.lines().find(|line| line.contains(&lost)).unwrap_or(&run.stderr);
+    assert!(said.contains("back to following: a lock on its tables was held for "), "{said}");
+    assert!(said.contains(" nightly, idle in transaction for "), "{said}");
+    assert!(run.stderr.contains("3 fences were lost: a larger `--fence-seconds-max`"), "{said}");
+}
+
+/// Moves that run at once would wait for each other, each for what the other writes down.
+#[test]
+fn a_session_of_another_move_is_not_waited_for() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let number = shard.to_string();
+    let moving = ["move", &number, "--to", "pg2", "--yes", "--no-rollback"];
+    let held = estate.run_held("following/before-AwaitClose", &moving);
+    let mut client = estate.node("pg1").connect(DATABASE);
+    client
+        .batch_execute("SET application_name = 'shardid move by somebody'; BEGIN; CREATE TABLE public.of_a_move ()")
+        .expect("nobody is in its way");
+    let run = held.let_go();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(!run.stderr.contains("has written"), "{}", run.stderr);
+    client.batch_execute("ROLLBACK").expect("it is open still");
+}
+
 #[test]
 fn no_copy_is_dropped_with_a_table_that_somebody_has_made_in_it() {
     let (estate, shard) = (shared::estate(), shared::shard());
