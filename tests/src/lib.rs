@@ -36,7 +36,7 @@ pub use clock::Clock;
 pub use database::{Database, shared};
 pub use installation::Installation;
 pub use old_library::OLD_NEXT_IDS;
-pub use random::{rng, seed};
+pub use random::{rng, sample, seed};
 pub use refusal::{Refusal, expect_error};
 pub use server::Server;
 pub use start::Builder;
