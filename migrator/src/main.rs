@@ -10,6 +10,7 @@ mod file;
 mod moving;
 mod mysql;
 mod postgres;
+mod random;
 mod refinery;
 mod stdout;
 mod talk;

@@ -253,6 +253,21 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn a_word_of_the_journal_is_read_as_itself_or_refused(word in "\\PC{0,12}", n in 0usize..8) {
+            // One letter away from a word is none.
+            let known = MoveState::ALL[n].to_string();
+            for text in [word, known.clone(), format!("{known} "), known.to_uppercase()] {
+                match text.parse::<MoveState>() {
+                    Ok(state) => prop_assert_eq!(state.as_str(), &text),
+                    Err(error) => prop_assert!(error.to_string().contains("a state of a move"), "{}", error),
+                }
+                let _ = (text.parse::<MoveKind>(), text.parse::<LeftoverKind>());
+            }
+        }
+    }
+
     fn at(kind: MoveKind, state: MoveState, effect: Effect) -> Option<usize> {
         effects(kind, state).iter().position(|e| *e == effect)
     }

@@ -355,6 +355,28 @@ mod tests {
             })
     }
 
+    /// Of any size, so that small ones and limits come as often as large ones.
+    fn any_number() -> impl Strategy<Value = i64> {
+        (any::<i64>(), 0u32..64).prop_map(|(number, bits)| number >> bits)
+    }
+
+    proptest! {
+        // Few numbers make a layout.
+        #![proptest_config(ProptestConfig::with_cases(8192))]
+
+        /// Also numbers that no layout has: one is refused, or what it says of ids is in order.
+        #[test]
+        fn no_numbers_make_it_panic(
+            epoch in any_number(), tick in any_number(), ticks in proptest::option::of(any_number()),
+            shards in any_number(), slots in any_number(), id in any_number(), time in any_number(),
+        ) {
+            if let Ok(layout) = Layout::new(epoch, tick, ticks, shards, slots) {
+                prop_assert!(layout.last_id() >= 0 && layout.ticks() > 0);
+                let _ = (layout.decode(id), layout.tick_of(id), layout.id_at(time), layout.tick_at(time));
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn what_goes_in_comes_out(

@@ -5,7 +5,6 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rand::distr::{Alphanumeric, SampleString};
 use serde::{Deserialize, Serialize};
 
 use crate::dev::account::Account;
@@ -14,6 +13,7 @@ use crate::dev::names::{DATABASE, SUPERUSER};
 use crate::dev::start::free_port;
 use crate::failure::Failure;
 use crate::file::FILE_NAME;
+use crate::random;
 
 /// The file that remembers the servers.
 const STATE_FILE: &str = "servers.json";
@@ -160,7 +160,7 @@ impl State {
         if let Ok(password) = fs::read_to_string(&path) {
             return Ok(password.trim().to_owned());
         }
-        let password = Alphanumeric.sample_string(&mut rand::rng(), 24);
+        let password = random::text(24)?;
         write(&path, &password, 0o600)?;
         Ok(password)
     }
@@ -203,7 +203,7 @@ fn home(folder: &Path, account: &Account) -> Result<PathBuf, Failure> {
     if fits && account.may_enter(folder) {
         return Ok(folder.to_owned());
     }
-    let name = Alphanumeric.sample_string(&mut rand::rng(), 8);
+    let name = random::text(8)?;
     let home = Path::new("/var/tmp").join(format!("shardid-dev-{name}"));
     make_folder(&home, 0o755)?;
     if !account.owns(&home) {

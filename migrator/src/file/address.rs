@@ -395,4 +395,33 @@ mod tests {
         assert_eq!(seconds("postgres://h/d?connect_timeout=2&sslmode=disable").unwrap(), 2);
         assert!(seconds("postgres://h/d?connect_timeout=x").is_err());
     }
+
+    use proptest::prelude::*;
+
+    /// One of these parts of an address, or anything.
+    fn part(known: &'static [&'static str]) -> impl Strategy<Value = String> {
+        prop_oneof![
+            4 => prop::sample::select(known).prop_map(str::to_owned),
+            1 => "\\PC{0,6}",
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic_or_shows_a_password(
+            scheme in part(&["postgres://", "mysql://", "mariadb://", "x://", ""]),
+            user in part(&["", "u", "${HOST}", "${NO}"]),
+            password in part(&["", ":", ":${PASSWORD}", ":p", ":${PASSWORD}x"]),
+            host in part(&["", "@h", "@${HOST}", "@[::1]:7", "@h:99999", "@@"]),
+            database in part(&["", "/", "/d", "/d?password=${PASSWORD}", "?socket=/s&password=${PASSWORD}"]),
+        ) {
+            let text = [scheme, user, password, host, database].concat();
+            if let Ok(address) = Address::new(&text, environment) {
+                let said = format!("{} {address:?}", address.shown());
+                let secret = ["p@ss", "p%40ss"].iter().any(|secret| said.contains(secret));
+                prop_assert!(!secret, "{} of {}", said, text);
+                let _ = (address.place(), address.postgres(), address.mysql());
+            }
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use configparser::ini::{Ini, IniDefault};
 use url::Url;
 
 /// Why a service could not be looked up.
@@ -13,6 +14,9 @@ pub(crate) enum ServiceError {
     /// The file that is named cannot be read.
     #[error("could not read the service file {0}: {1}")]
     Read(PathBuf, std::io::Error),
+    /// It is no service file.
+    #[error("the service file {0} is wrong: {1}")]
+    Form(PathBuf, String),
 }
 
 /// Adds what the service of a URL says and the URL itself does not.
@@ -31,7 +35,8 @@ pub(super) fn fill_in(
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => return Err(ServiceError::Read(file.clone(), error)),
         };
-        settings = section(&text, &name);
+        settings =
+            section(&text, &name).map_err(|error| ServiceError::Form(file.clone(), error))?;
         if settings.is_some() {
             break;
         }
@@ -67,13 +72,19 @@ fn files(environment: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     own.into_iter().chain([Path::new(&system).join("pg_service.conf")]).collect()
 }
 
-/// The settings of one section of a service file.
-fn section(text: &str, name: &str) -> Option<Vec<(String, String)>> {
-    let mut lines = text.lines().map(str::trim);
-    lines.find(|line| line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) == Some(name))?;
-    let settings = lines.take_while(|line| !line.starts_with('['));
-    let pairs = settings.filter(|line| !line.starts_with('#')).filter_map(|l| l.split_once('='));
-    Some(pairs.map(|(key, value)| (key.trim().into(), value.trim().into())).collect())
+/// The settings of one section of a service file, as libpq reads it: a comment is a line of its
+/// own, and case counts.
+fn section(text: &str, name: &str) -> Result<Option<Vec<(String, String)>>, String> {
+    let mut rules = IniDefault::default();
+    rules.case_sensitive = true;
+    rules.delimiters = vec!['='];
+    rules.comment_symbols = vec!['#'];
+    // A password may have a # in it.
+    rules.inline_comment_symbols = Some(Vec::new());
+    let mut sections = Ini::new_from_defaults(rules).read(text.to_owned())?;
+    let Some(settings) = sections.shift_remove(name) else { return Ok(None) };
+    let pairs = settings.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    Ok(Some(pairs.collect()))
 }
 
 #[cfg(test)]
@@ -106,5 +117,23 @@ mod tests {
         assert_eq!(filled("postgres://u@h2/e").unwrap(), "postgres://u@h2/e");
         let error = filled("postgres:///?service=none").unwrap_err().to_string();
         assert!(error.starts_with("there is no service none in "), "{error}");
+
+        let case = "postgres:///?service=Photos";
+        assert!(filled(case).unwrap_err().to_string().starts_with("there is no service Photos"));
+        std::fs::write(&path, "[photos]\npassword=a#b;c d\n[oth").unwrap();
+        let error = filled("postgres:///?service=photos").unwrap_err().to_string();
+        assert!(error.starts_with("the service file ") && error.contains("is wrong: "), "{error}");
+        std::fs::write(&path, "[photos]\npassword=a#b;c=d\n").unwrap();
+        assert_eq!(
+            filled("postgres:///?service=photos").unwrap(),
+            "postgres:///?password=a%23b%3Bc%3Dd"
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "(\\[\\PC{0,4}\\]?\n|\\PC{0,9}=?\\PC{0,9}\n){0,9}") {
+            let _ = section(&text, "a");
+        }
     }
 }

@@ -3,11 +3,10 @@
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
-use rand::TryRngCore;
-use rand::rngs::OsRng;
 use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
+use crate::random;
 
 /// How often a verifier is hashed, as PostgreSQL does it.
 const ITERATIONS: u32 = 4096;
@@ -19,7 +18,7 @@ pub(crate) struct Secret(String);
 impl Secret {
     /// 256 bits from the operating system.
     pub(crate) fn random() -> Result<Self, Failure> {
-        Ok(Self(BASE64_URL_SAFE_NO_PAD.encode(random::<32>()?)))
+        Ok(Self(BASE64_URL_SAFE_NO_PAD.encode(random::bytes::<32>()?)))
     }
 
     /// One that is in use already.
@@ -34,7 +33,7 @@ impl Secret {
 
     /// What a server can check the secret by (RFC 5803), and nobody can log in with.
     pub(crate) fn verifier(&self) -> Result<String, Failure> {
-        Ok(self.verifier_with(ITERATIONS, &random::<16>()?))
+        Ok(self.verifier_with(ITERATIONS, &random::bytes::<16>()?))
     }
 
     fn verifier_with(&self, iterations: u32, salt: &[u8]) -> String {
@@ -70,14 +69,6 @@ impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a secret")
     }
-}
-
-fn random<const N: usize>() -> Result<[u8; N], Failure> {
-    let mut bytes = [0; N];
-    OsRng.try_fill_bytes(&mut bytes).map_err(|error| {
-        Failure::new(format!("the operating system has no random numbers: {error}"))
-    })?;
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use rand::distr::{Alphanumeric, SampleString};
 use shardid_cluster::{
     NodeName, Seen, SeenAt, TicketName, TicketPlan, TicketProblem, TicketStep, TicketTruth,
     problems, ticket_plan, unseen,
@@ -15,6 +14,7 @@ use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::mysql::migrate;
+use crate::random;
 use crate::talk;
 use crate::view::tickets as view;
 
@@ -205,7 +205,7 @@ pub(crate) async fn mark(
     node: &NodeName,
 ) -> Result<(), Failure> {
     let Some(seen) = truth.servers.get(node) else { return Ok(()) };
-    let mark = Alphanumeric.sample_string(&mut rand::rng(), 22);
+    let mark = random::text(22)?;
     let mut server = Server::connect(file, node, "mark").await?;
     journal.begin_mark(node, &seen.identity, &mark).await?;
     server.mark(&mark).await?;
