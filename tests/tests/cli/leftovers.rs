@@ -1,10 +1,19 @@
 //! What moves and by-hand tries left on the nodes is found by `verify`, which says what
 //! removes it.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use crate::verify::{finding, finds_nothing, mend, photos};
+
+/// Roles and origins are of the whole server, which these tests share: one of them at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 #[test]
 fn what_a_move_left_is_found_unless_the_journal_knows_it() {
+    let _alone = alone();
     let cluster = photos();
     let node = &cluster.nodes[1];
     let plant = [
@@ -56,6 +65,7 @@ fn what_a_move_left_is_found_unless_the_journal_knows_it() {
 
 #[test]
 fn a_fence_that_no_move_knows_is_taken_down_by_apply_and_a_copy_put_out_of_the_way() {
+    let _alone = alone();
     let cluster = photos();
     let fence = "CREATE TRIGGER shardid_fence BEFORE INSERT ON shard_0003.photos
         FOR EACH STATEMENT EXECUTE FUNCTION shardid.refuse_write('3')";
@@ -90,6 +100,7 @@ fn a_fence_that_no_move_knows_is_taken_down_by_apply_and_a_copy_put_out_of_the_w
 
 #[test]
 fn a_subscription_of_a_move_is_found_by_its_slot_and_by_its_owner() {
+    let _alone = alone();
     let cluster = photos();
     let node = &cluster.nodes[1];
     node.psql(
@@ -120,6 +131,7 @@ fn a_subscription_of_a_move_is_found_by_its_slot_and_by_its_owner() {
 
 #[test]
 fn a_shard_that_has_moved_leaves_nothing_to_find_before_and_after_its_old_copy_is_dropped() {
+    let _alone = alone();
     let cluster = photos();
     cluster.run(&["move", "3", "--to", "pg1", "--yes"]).ok();
     finds_nothing(&cluster);
