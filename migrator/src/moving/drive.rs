@@ -1,4 +1,4 @@
-//! The loop of a move: what the state says is done, then the next state is written.
+//! A move as the driver takes it: the effects of its states.
 
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use super::{
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
+use crate::intent::{self, Intent};
 use crate::postgres::sql;
 
 /// How often a fence is tried before the move is left standing.
@@ -58,45 +59,76 @@ pub(crate) async fn drive(road: &mut Road<'_>) -> Result<MoveState, Failure> {
 
 async fn run(road: &mut Road<'_>) -> Result<MoveState, Failure> {
     let workers = road.workers().await?;
-    let mut fences = 0;
-    while !road.record.state.is_over() {
-        let state = road.record.state;
-        let began = Instant::now();
-        let event = match take_effects(road, state, &workers).await? {
+    let mut run = Run { road, workers, fences: 0, began: Instant::now() };
+    intent::drive(&mut run).await?;
+    Ok(run.road.record.state)
+}
+
+/// One run of the program on a move.
+struct Run<'r, 'f> {
+    road: &'r mut Road<'f>,
+    workers: Sessions,
+    /// How many fences were lost.
+    fences: u32,
+    /// When the effects of the present state began.
+    began: Instant,
+}
+
+impl Intent for Run<'_, '_> {
+    type State = MoveState;
+    type Event = MoveEvent;
+
+    fn unfinished(&self) -> Option<MoveState> {
+        let state = self.road.record.state;
+        (!state.is_over()).then_some(state)
+    }
+
+    async fn take_effects(&mut self) -> Result<MoveEvent, Failure> {
+        self.began = Instant::now();
+        let state = self.road.record.state;
+        let event = match take_effects(self.road, state, &self.workers).await? {
             Fence::Held => MoveEvent::Finished,
             Fence::Lost(why) => {
-                fences += 1;
-                road.say(format_args!("back to following: {why}"));
-                if fences == FENCES_TOLD {
-                    road.say(format_args!(
-                        "{fences} fences were lost: a larger `--fence-seconds-max` lets writers wait longer, and where fewer write it goes sooner; Ctrl-C stops here"
-                    ));
-                }
-                if fences >= FENCES_MAX {
-                    give_up_fence(road).await?;
-                    return Err(Failure::new(format!(
-                        "the fence could not be held {fences} times: {why}"
-                    )));
-                }
+                self.lost_fence(&why).await?;
                 MoveEvent::FenceLost
             }
         };
-        let next = next_state(road.record.kind, state, event).map_err(Failure::new)?;
+        let next = next_state(self.road.record.kind, state, event).map_err(Failure::new)?;
         if next == MoveState::Fenced {
             stop::check_stop()?;
         }
-        cuts::at(format_args!("{state}/before-next"));
-        road.advance(event).await?;
-        cuts::at(format_args!("{state}/after-next"));
-        if state == MoveState::Fenced && next == MoveState::Switched {
-            road.say(format_args!("switched to {}", road.target.node));
-        }
-        tell(road, state, next, began.elapsed());
-        if next == MoveState::Following && state == MoveState::Fenced {
-            tokio::time::sleep(Duration::from_millis(200 * u64::from(fences.min(25)))).await;
-        }
+        Ok(event)
     }
-    Ok(road.record.state)
+
+    async fn advance(&mut self, event: MoveEvent) -> Result<(), Failure> {
+        let state = self.road.record.state;
+        self.road.advance(event).await?;
+        let next = self.road.record.state;
+        tell(self.road, state, next, self.began.elapsed());
+        if next == MoveState::Following && state == MoveState::Fenced {
+            tokio::time::sleep(Duration::from_millis(200 * u64::from(self.fences.min(25)))).await;
+        }
+        Ok(())
+    }
+}
+
+impl Run<'_, '_> {
+    /// Says why a fence was lost. An error where that was one too many.
+    async fn lost_fence(&mut self, why: &str) -> Result<(), Failure> {
+        self.fences += 1;
+        let fences = self.fences;
+        self.road.say(format_args!("back to following: {why}"));
+        if fences == FENCES_TOLD {
+            self.road.say(format_args!(
+                "{fences} fences were lost: a larger `--fence-seconds-max` lets writers wait longer, and where fewer write it goes sooner; Ctrl-C stops here"
+            ));
+        }
+        if fences >= FENCES_MAX {
+            give_up_fence(self.road).await?;
+            return Err(Failure::new(format!("the fence could not be held {fences} times: {why}")));
+        }
+        Ok(())
+    }
 }
 
 fn tell(road: &Road<'_>, state: MoveState, next: MoveState, took: Duration) {
@@ -107,6 +139,9 @@ fn tell(road: &Road<'_>, state: MoveState, next: MoveState, took: Duration) {
                 took.as_secs_f64(),
                 road.target.node
             ));
+        }
+        (MoveState::Fenced, MoveState::Switched) => {
+            road.say(format_args!("switched to {}", road.target.node));
         }
         (MoveState::Aborting, MoveState::Aborted) => {
             road.say(format_args!("aborted: it stays on {}", road.source.node));

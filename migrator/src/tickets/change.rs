@@ -15,6 +15,7 @@ use super::{Journal, Server};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
+use crate::intent::{self, Intent};
 use crate::talk;
 
 /// A change that somebody asks for.
@@ -71,14 +72,13 @@ pub(crate) async fn change(
     wait: Duration,
 ) -> Result<(), Failure> {
     let change = wanted.plan(truth)?;
-    let mut servers = connect(file, &change, &journal.node, wait).await?;
+    let servers = connect(file, &change, &journal.node, wait).await?;
     cuts::at(format_args!("tickets/before-planned"));
     let mut change = journal.begin_change(&change, &wanted.known).await?;
     cuts::at(format_args!("tickets/after-planned"));
     journal.take(&mut change).await.map_err(|failure| standing(failure, &change))?;
-    drive(file, journal, &mut servers, &mut change)
-        .await
-        .map_err(|failure| standing(failure, &change))
+    let mut run = Run { file, journal, servers, change: &mut change };
+    intent::drive(&mut run).await.map_err(|failure| standing(failure, &change))
 }
 
 /// Goes on with a change that is standing.
@@ -91,7 +91,7 @@ pub(crate) async fn resume(
 ) -> Result<(), Failure> {
     let truth =
         take_strays(file, &mut change).await.map_err(|failure| standing(failure, &change))?;
-    let mut servers = connect(file, &change, &journal.node, wait)
+    let servers = connect(file, &change, &journal.node, wait)
         .await
         .map_err(|failure| standing(failure, &change))?;
     cuts::at(format_args!("tickets/before-take"));
@@ -99,9 +99,8 @@ pub(crate) async fn resume(
     go_above_forgotten(journal, &mut change, &truth, restored)
         .await
         .map_err(|failure| standing(failure, &change))?;
-    drive(file, journal, &mut servers, &mut change)
-        .await
-        .map_err(|failure| standing(failure, &change))
+    let mut run = Run { file, journal, servers, change: &mut change };
+    intent::drive(&mut run).await.map_err(|failure| standing(failure, &change))
 }
 
 /// Has servers that hand the ticket out, and that a change which stands does not know of, take part in
@@ -187,45 +186,52 @@ async fn connect(
     Ok(try_join_all(connecting).await?.into_iter().collect())
 }
 
-async fn drive(
-    file: &ClusterFile,
-    journal: &mut Journal,
-    servers: &mut Servers,
-    change: &mut TicketChange,
-) -> Result<(), Failure> {
-    while let Some(next) = next_change_state(change.state) {
-        let state = change.state.as_str();
-        journal.session.check_lock(&journal.node).await?;
+/// One run of the program on a change.
+struct Run<'a> {
+    file: &'a ClusterFile,
+    journal: &'a mut Journal,
+    servers: Servers,
+    change: &'a mut TicketChange,
+}
+
+impl Intent for Run<'_> {
+    type State = ChangeState;
+    type Event = Limited;
+
+    const PLACE: &'static str = "tickets/";
+
+    fn unfinished(&self) -> Option<ChangeState> {
+        next_change_state(self.change.state).map(|_| self.change.state)
+    }
+
+    /// Says whether a server had passed its ceiling before it was limited.
+    async fn take_effects(&mut self) -> Result<Limited, Failure> {
+        self.journal.session.check_lock(&self.journal.node).await?;
+        let state = self.change.state;
         let mut passed = false;
-        for (number, effect) in change_effects(change).iter().enumerate() {
+        for (number, effect) in change_effects(self.change).iter().enumerate() {
             cuts::at(format_args!("tickets/{state}/before-{}", number + 1));
-            passed |= act(servers, &change.ticket, effect).await? == Limited::Passed;
+            let limited = act(&mut self.servers, &self.change.ticket, effect).await?;
+            passed |= limited == Limited::Passed;
             cuts::at(format_args!("tickets/{state}/after-{}", number + 1));
         }
-        if passed {
-            // Clients were quicker than the margin: a higher floor, and again.
-            let floor = higher_floor(file, change).await?;
-            journal.raise_floor(change, floor).await?;
-            continue;
-        }
-        cuts::at(format_args!("tickets/{state}/before-next"));
-        match change.state {
-            ChangeState::Limited => {
-                // From here on the catalogue knows the new servers, all of
-                // which stand at the floor.
-                let seen = SeenAt { number: change.floor, at_us: now_us() };
-                let after: Vec<_> = change
-                    .after
-                    .iter()
-                    .map(|node| (node.clone(), shardid_cluster::Seen::default().then(seen)))
-                    .collect();
-                journal.advance(change, next, Some(&after)).await?;
-            }
-            _ => journal.advance(change, next, None).await?,
-        }
-        cuts::at(format_args!("tickets/{state}/after-next"));
+        Ok(if passed { Limited::Passed } else { Limited::Yes })
     }
-    Ok(())
+
+    async fn advance(&mut self, limited: Limited) -> Result<(), Failure> {
+        if limited == Limited::Passed {
+            // Clients were quicker than the margin: a higher floor, and again.
+            let floor = higher_floor(self.file, self.change).await?;
+            return self.journal.raise_floor(self.change, floor).await;
+        }
+        let Some(next) = next_change_state(self.change.state) else { return Ok(()) };
+        // From here on the catalog knows the new servers, all of which stand at the floor.
+        let seen = SeenAt { number: self.change.floor, at_us: now_us() };
+        let seen = shardid_cluster::Seen::default().then(seen);
+        let after: Option<Vec<_>> = (self.change.state == ChangeState::Limited)
+            .then(|| self.change.after.iter().map(|node| (node.clone(), seen)).collect());
+        self.journal.advance(self.change, next, after.as_deref()).await
+    }
 }
 
 async fn act(
