@@ -1,4 +1,4 @@
-//! The catalogue has lost its last transactions, as a standby that was promoted without synchronous
+//! The catalog has lost its last transactions, as a standby that was promoted without synchronous
 //! replication has, while a move was under way.
 
 use shardid_cluster::{MoveKind, MoveState};
@@ -12,7 +12,7 @@ use crate::matrix::places;
 /// How many cases `make test` draws by the seed; `MATRIX=all` plays every one.
 const SAMPLE: usize = 5;
 
-/// What the catalogue knows still, and where the move was when its program died.
+/// What the catalog knows still, and where the move was when its program died.
 struct Case {
     kind: MoveKind,
     older: String,
@@ -52,7 +52,7 @@ pub(crate) fn follow_verify(estate: &Estate) {
         }
     }
     let said = estate.run(&["verify"]).stdout;
-    assert_eq!(said, "nothing found: 14 checks on 2 nodes\n");
+    assert_eq!(said, "OK: 14 checks on 2 nodes\n");
 }
 
 /// The move goes on, or is taken back, or the map comes from the nodes: as the program's own words say.
@@ -120,9 +120,9 @@ fn play(estate: &Estate, shard: u32, case: &Case) {
 
 /// The shard was closed on both nodes, and `resume`, `abort`, `plan` and `rebuild` each named another.
 #[test]
-fn a_move_whose_last_transactions_the_catalogue_has_lost_ends_open_on_one_node() {
+fn a_move_whose_last_transactions_the_catalog_has_lost_ends_open_on_one_node() {
     let mut cases = all_cases();
-    cases.shuffle(&mut rng("catalogue behind"));
+    cases.shuffle(&mut rng("catalog behind"));
     if std::env::var("MATRIX").is_err() {
         cases.truncate(SAMPLE);
     }
