@@ -67,7 +67,7 @@ async fn make_so(file: &ClusterFile, args: &Apply, asked: Asked) -> Result<(), F
         tickets::apply::run(file, &options).await.map_err(|failure| failure.hint(goes_on))?;
     }
     if shown.shards.is_none() {
-        talk::line(format_args!("done: cluster {} sessions out tickets", file.declared.name));
+        talk::line(format_args!("done: cluster {} hands out tickets", file.declared.name));
     }
     Ok(())
 }
@@ -120,10 +120,10 @@ async fn shards(
     Ok(())
 }
 
-type Hands = BTreeMap<NodeName, NodeSession>;
+type Sessions = BTreeMap<NodeName, NodeSession>;
 
 /// A connection to every node.
-async fn sessions(file: &ClusterFile) -> Result<Hands, Failure> {
+async fn sessions(file: &ClusterFile) -> Result<Sessions, Failure> {
     let connecting = file.postgres().map(|(node, address)| async move {
         let connection = connect(node, address, "apply").await?;
         let mut session = NodeSession { node: node.clone(), connection };
@@ -138,7 +138,7 @@ async fn sessions(file: &ClusterFile) -> Result<Hands, Failure> {
 /// behind that is still at work there.
 async fn take_locks(
     file: &ClusterFile,
-    sessions: &mut Hands,
+    sessions: &mut Sessions,
     wait: Duration,
 ) -> Result<(), Failure> {
     let catalog = &file.declared.catalog;
@@ -182,7 +182,11 @@ fn phase(step: &Step) -> Phase {
     }
 }
 
-async fn take_steps(file: &ClusterFile, plan: &Plan, sessions: &mut Hands) -> Result<(), Failure> {
+async fn take_steps(
+    file: &ClusterFile,
+    plan: &Plan,
+    sessions: &mut Sessions,
+) -> Result<(), Failure> {
     for now in PHASES {
         let steps: Vec<&Step> = plan.steps.iter().filter(|step| phase(step) == now).collect();
         if steps.is_empty() {
@@ -220,7 +224,7 @@ async fn side_by_side(
     file: &ClusterFile,
     plan: &Plan,
     steps: &[&Step],
-    sessions: &mut Hands,
+    sessions: &mut Sessions,
 ) -> Result<(), Failure> {
     let progress = ProgressBars::new();
     let work = sessions.values_mut().map(|session| {

@@ -321,8 +321,10 @@ async fn verify(file: &ClusterFile, args: &TicketsVerify) -> Result<ExitCode, Fa
             && let Some(first) = answer.missing.first()
         {
             let what = match answer.missing.len() - 1 {
-                0 => format!("{first} of schema shardid is missing"),
-                more => format!("{first} and {more} more of schema shardid are missing"),
+                0 => format!("{first} of schema shardid is missing, or of an earlier version"),
+                more => format!(
+                    "{first} and {more} more of schema shardid are missing, or of an earlier version"
+                ),
             };
             // A view that is dropped by hand tells of no restore.
             let mend = match answer.missing.iter().all(|one| one.starts_with("view ")) {

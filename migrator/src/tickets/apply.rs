@@ -122,6 +122,9 @@ async fn install(
     if node != catalog {
         server.session.lock(node, options.wait).await?;
     }
+    // This one is held by the very session that makes routines, also where that of the catalog has the other: what a
+    // program that was killed has under way ends first.
+    server.session.lock_tickets(node, options.wait).await?;
     if let Session::Mysql(connection) = &mut server.session {
         migrate::schema(connection, node).await?;
     }

@@ -28,7 +28,7 @@ pub(crate) struct Answer {
     pub(crate) refusals: Vec<Failure>,
     /// The last migration that this kind of server needs.
     pub(crate) latest: i32,
-    /// Routines of ours that are missing.
+    /// Routines of ours that are missing, or of an earlier version.
     pub(crate) missing: Vec<String>,
 }
 
@@ -234,9 +234,9 @@ async fn ask(
             .refusals
             .append(&mut migrate::tables_that_lost_their_count(connection, node, done).await?);
         if done == answer.latest {
-            answer.missing = migrate::missing_routines(connection, node).await?;
+            answer.missing = migrate::wrong_routines(connection, node).await?;
             if !answer.missing.is_empty() || migrate::grants_are_kept(connection, node).await? {
-                // The last is made again, and whatever else there is not.
+                // What is wrong is made again.
                 done -= 1;
             } else {
                 let of_another: Vec<(String, String, bool, bool)> =
