@@ -2533,7 +2533,7 @@ BEGIN
             USING ERRCODE = '55000', DETAIL = format('Shards: %s.', wrong), HINT = 'shardid move takes a shard to another node.';
     END IF;
 
-    -- The map was made anew from the nodes: whoever works on a move by the catalogue before is overtaken.
+    -- The map was made anew from the nodes: whoever works on a move by the catalog before is overtaken.
     IF known.map_version / 1000000000 < map_version / 1000000000 THEN
         PERFORM shardid.lock_number('shardid.shard_term'::regclass, n.shard, true)
             FROM (SELECT t.shard FROM shardid.shard_term t ORDER BY t.shard) n;

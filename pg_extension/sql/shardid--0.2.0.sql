@@ -1561,7 +1561,7 @@ CREATE TABLE shardid.server (
 -- the way of pg_restore -a --disable-triggers.
 COMMENT ON TABLE shardid.server IS 'at most one row: what the program shardid knows this database again by';
 COMMENT ON COLUMN shardid.server.instance IS 'made with the row; a copy or a restored dump has that of its original';
-COMMENT ON COLUMN shardid.server.mark IS 'what the program wrote here and in its catalogue when it last looked: an old one is that of a backup';
+COMMENT ON COLUMN shardid.server.mark IS 'what the program wrote here and in its catalog when it last looked: an old one is that of a backup';
 COMMENT ON COLUMN shardid.server.marked_at IS 'when it did';
 
 CREATE FUNCTION shardid.server_replaced() RETURNS trigger
@@ -2411,7 +2411,7 @@ BEGIN
             USING ERRCODE = '55000', DETAIL = format('Shards: %s.', wrong), HINT = 'shardid move takes a shard to another node.';
     END IF;
 
-    -- The map was made anew from the nodes: whoever works on a move by the catalogue before is overtaken.
+    -- The map was made anew from the nodes: whoever works on a move by the catalog before is overtaken.
     IF known.map_version / 1000000000 < map_version / 1000000000 THEN
         PERFORM shardid.lock_number('shardid.shard_term'::regclass, n.shard, true)
             FROM (SELECT t.shard FROM shardid.shard_term t ORDER BY t.shard) n;

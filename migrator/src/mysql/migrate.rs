@@ -32,7 +32,7 @@ pub(crate) fn of_schema() -> Vec<Migration> {
     parsed(&SCHEMA)
 }
 
-/// The migrations of a catalogue.
+/// The migrations of a catalog.
 pub(crate) fn of_catalog() -> Vec<Migration> {
     parsed(&CATALOG)
 }
@@ -161,9 +161,9 @@ pub(crate) async fn schema(
     connection: &mut MySqlConnection,
     node: &NodeName,
 ) -> Result<(), Failure> {
-    let said = |error: sqlx::Error| failure(node, &error);
-    connection.execute(sql!("session/create_schema.sql")).await.map_err(said)?;
-    connection.execute(sql!("session/keep_grants.sql")).await.map_err(said)?;
+    let failed = |error: sqlx::Error| failure(node, &error);
+    connection.execute(sql!("session/create_schema.sql")).await.map_err(failed)?;
+    connection.execute(sql!("session/keep_grants.sql")).await.map_err(failed)?;
     // A program was cut before it had given again what went with the routines that it made anew.
     give_again(connection).await.map_err(|error| may_not(node, &error))?;
     let steps = match routines_there(connection, node).await?.is_empty() {
@@ -210,7 +210,7 @@ async fn take(
     node: &NodeName,
     step: Step,
 ) -> Result<(), Failure> {
-    let said = |error: sqlx::Error| failure(node, &error);
+    let failed = |error: sqlx::Error| failure(node, &error);
     note_grants(connection, node, &step.drops).await?;
     match step.how {
         How::Migration(version) => {
@@ -218,11 +218,11 @@ async fn take(
         }
         How::Again(sql) => {
             let done = sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut *connection).await;
-            done.map_err(said)?;
+            done.map_err(failed)?;
         }
     }
     cuts::at(format_args!("schema/before-grants"));
-    give_again(connection).await.map_err(said)
+    give_again(connection).await.map_err(failed)
 }
 
 /// A file that is to be run.
@@ -241,13 +241,14 @@ enum How {
 
 /// What has not been run yet.
 async fn pending(connection: &mut MySqlConnection, node: &NodeName) -> Result<Vec<Step>, Failure> {
-    let said = |error: sqlx::Error| failure(node, &error);
+    let failed = |error: sqlx::Error| failure(node, &error);
     let (begun, _): (bool, bool) =
-        sqlx::query_as(sql!("look/has.sql")).fetch_one(&mut *connection).await.map_err(said)?;
+        sqlx::query_as(sql!("look/has.sql")).fetch_one(&mut *connection).await.map_err(failed)?;
     let known: Vec<(i32, String, String)> = match begun {
-        true => {
-            sqlx::query_as(sql!("look/migrations.sql")).fetch_all(connection).await.map_err(said)?
-        }
+        true => sqlx::query_as(sql!("look/migrations.sql"))
+            .fetch_all(connection)
+            .await
+            .map_err(failed)?,
         false => Vec::new(),
     };
     let done = known.iter().map(|(version, ..)| *version).max().unwrap_or(0);
@@ -349,7 +350,7 @@ async fn give_again(connection: &mut MySqlConnection) -> Result<(), sqlx::Error>
     Ok(())
 }
 
-/// Makes the catalogue's tables or brings them up to date.
+/// Makes the catalog's tables or brings them up to date.
 pub(crate) async fn catalog(
     connection: &mut MySqlConnection,
     node: &NodeName,

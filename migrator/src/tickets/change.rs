@@ -11,7 +11,7 @@ use shardid_cluster::{
 
 use super::look::look;
 use super::server::Limited;
-use super::{Journal, Server};
+use super::{TicketJournal, TicketServer};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -20,7 +20,7 @@ use crate::talk;
 /// A change that somebody asks for.
 pub(crate) struct Wanted {
     pub(crate) ticket: TicketName,
-    /// The servers that the catalogue has.
+    /// The servers that the catalog has.
     pub(crate) known: Vec<NodeName>,
     /// The servers that hand it out now.
     pub(crate) before: Vec<NodeName>,
@@ -65,7 +65,7 @@ impl Wanted {
 /// Makes a change: writes it down, then goes through it.
 pub(crate) async fn change(
     file: &ClusterFile,
-    journal: &mut Journal,
+    journal: &mut TicketJournal,
     wanted: &Wanted,
     truth: &TicketTruth,
     wait: Duration,
@@ -81,10 +81,10 @@ pub(crate) async fn change(
         .map_err(|failure| standing(failure, &change))
 }
 
-/// Goes on with a change that is standing.
+/// Goes on with a change that is unfinished.
 pub(crate) async fn resume(
     file: &ClusterFile,
-    journal: &mut Journal,
+    journal: &mut TicketJournal,
     mut change: TicketChange,
     restored: &[NodeName],
     wait: Duration,
@@ -105,7 +105,7 @@ pub(crate) async fn resume(
 }
 
 /// Has servers that hand the ticket out, and that a change which stands does not know of, take part in
-/// it: they end with the old ones. A catalogue from a backup has forgotten them.
+/// it: they end with the old ones. A catalog from a backup has forgotten them.
 async fn take_strays(
     file: &ClusterFile,
     change: &mut TicketChange,
@@ -121,8 +121,8 @@ async fn take_strays(
                 "ticket {} is on {node}, which the change that stands does not know of",
                 change.ticket
             ))
-            .detail("The catalogue seems to be from an older backup than this server.")
-            .hint("put a newer backup of the catalogue back"));
+            .detail("The catalog seems to be from an older backup than this server.")
+            .hint("put a newer backup of the catalog back"));
         }
         change.before.push(node.clone());
     }
@@ -132,7 +132,7 @@ async fn take_strays(
 /// Raises the floor above what old servers can have handed out that have forgotten it since the change was
 /// planned: one that was not limited then may have gone beyond the floor. Later on all of them were.
 async fn go_above_forgotten(
-    journal: &mut Journal,
+    journal: &mut TicketJournal,
     change: &mut TicketChange,
     truth: &TicketTruth,
     restored: &[NodeName],
@@ -151,7 +151,7 @@ async fn go_above_forgotten(
 fn standing(failure: Failure, change: &TicketChange) -> Failure {
     failure
         .detail(format!(
-            "the change of the servers of ticket {} is standing, in state {}; no number is handed out twice meanwhile",
+            "the change of the servers of ticket {} is unfinished (state: {}); no number is handed out twice meanwhile",
             change.ticket,
             change.state.as_str()
         ))
@@ -159,7 +159,7 @@ fn standing(failure: Failure, change: &TicketChange) -> Failure {
         .standing()
 }
 
-type Servers = BTreeMap<NodeName, Server>;
+type Servers = BTreeMap<NodeName, TicketServer>;
 
 /// Connects to all servers that the change has to do with, and locks them: a
 /// program that was killed may have left a statement behind.
@@ -174,13 +174,13 @@ async fn connect(
     nodes.sort();
     nodes.dedup();
     let connecting = nodes.into_iter().map(|node| async move {
-        let mut server = Server::connect(file, node, "tickets").await?;
-        // The catalogue's lock, which is ours already, is that of its node.
+        let mut server = TicketServer::connect(file, node, "tickets").await?;
+        // The catalog's lock, which is ours already, is that of its node.
         if node != catalog {
             server.session.lock(node, wait).await?;
         }
         // This one is held by the very session that changes tickets there, on all of them:
-        // what a program that has lost the catalogue has under way ends first.
+        // what a program that has lost the catalog has under way ends first.
         server.session.lock_tickets(node, wait).await?;
         Ok::<_, Failure>((node.clone(), server))
     });
@@ -189,7 +189,7 @@ async fn connect(
 
 async fn drive(
     file: &ClusterFile,
-    journal: &mut Journal,
+    journal: &mut TicketJournal,
     servers: &mut Servers,
     change: &mut TicketChange,
 ) -> Result<(), Failure> {
@@ -211,7 +211,7 @@ async fn drive(
         cuts::at(format_args!("tickets/{state}/before-next"));
         match change.state {
             ChangeState::Limited => {
-                // From here on the catalogue knows the new servers, all of
+                // From here on the catalog knows the new servers, all of
                 // which stand at the floor.
                 let seen = SeenAt { number: change.floor, at_us: now_us() };
                 let after: Vec<_> = change
