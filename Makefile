@@ -3,13 +3,14 @@
 #   PG_CONFIG=…   the PostgreSQL to work with (default: the installed one)
 #   ONLY=name     run only the tests with this in their name
 #   SEED=…        the seed of the random tests
+#   ADVISORIES=1  have check ask the database of advisories as well, which is fetched
 #   ARGS=…        arguments for bench and soak; --help prints them
 #   CSV=…         photos for the demo: a file with the columns user and caption
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test install bench soak lint deps test-matrix clean
-export PG_CONFIG ONLY
+.PHONY: help demo check test install bench soak lint deps test-matrix clean
+export PG_CONFIG ONLY ADVISORIES
 ifdef SEED
 export SHARDID_SEED := $(SEED)
 endif
@@ -19,6 +20,10 @@ help: ## print this list
 
 demo: deps ## two throw-away nodes, 64 shards, real rows; leaves them running
 	@CSV='$(CSV)' scripts/demo
+
+check: ## what needs no server: lints, unit, property and model tests, docs
+	@scripts/deps shellcheck
+	@scripts/test check
 
 test: deps ## run every test; the last line counts them
 	@scripts/test

@@ -28,6 +28,7 @@ pub mod said;
 mod server;
 pub mod soak;
 mod start;
+mod template;
 mod unique;
 mod wait;
 
@@ -35,12 +36,12 @@ pub use clock::Clock;
 pub use database::{Database, shared};
 pub use installation::Installation;
 pub use old_library::OLD_NEXT_IDS;
-pub use random::{rng, seed};
+pub use random::{rng, sample, seed};
 pub use refusal::{Refusal, expect_error};
 pub use server::Server;
 pub use start::Builder;
 pub use unique::{Duplicate, assert_rising, assert_unique, find_duplicate};
-pub use wait::wait_until;
+pub use wait::{crowded, wait_until};
 
 /// The `mysql` crate, for tests that name its types.
 pub use mysql;

@@ -22,7 +22,7 @@ fn build() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
     let mut build = Command::new(cargo);
     build.args(["build", "--quiet", "--package", "shardid-migrator", "--features", "cuts"]);
-    build.current_dir(root);
+    build.current_dir(root).env_remove("RUSTC_BOOTSTRAP");
     // A test is target/PROFILE/deps/cli-…, a tool of ours target/PROFILE/bench, and
     // the program is target/debug/shardid.
     let me = std::env::current_exe().ok()?;

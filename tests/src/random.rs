@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
 
 /// Returns the seed of this test program: `SHARDID_SEED`, or a new one.
 ///
@@ -29,4 +30,16 @@ pub fn rng(name: &str) -> StdRng {
     let mut hasher = DefaultHasher::new();
     (seed(), name).hash(&mut hasher);
     StdRng::seed_from_u64(hasher.finish())
+}
+
+/// Draws so many of a test's cases by the seed, or takes all of them, in any order, where
+/// `SHARDID_WHOLE` is set, as `make test-matrix` does.
+pub fn sample<T>(name: &str, mut cases: Vec<T>, count: usize) -> Vec<T> {
+    let all = cases.len();
+    cases.shuffle(&mut rng(name));
+    if std::env::var_os("SHARDID_WHOLE").is_none() {
+        cases.truncate(count);
+    }
+    eprintln!("{} of {all} cases of {name}", cases.len());
+    cases
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::{Builder, Clock, Installation, clock, processes, start, wait_until};
+use crate::{Builder, Clock, Installation, clock, crowded, processes, start, wait_until};
 
 /// How long a server may take to start, with recovery, or to stop.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -122,10 +122,10 @@ impl Server {
     pub(crate) fn try_start(&self) -> Result<(), String> {
         let mut postmaster = self.postmaster();
         let mut child = self.spawn(postmaster.is_some());
-        let deadline = Instant::now() + PATIENCE;
+        let began = Instant::now();
         while let Err(error) = self.try_connect("postgres") {
             let gone = child.try_wait().expect("it is our child").is_some();
-            if gone || Instant::now() > deadline {
+            if gone || began.elapsed() > crowded(PATIENCE) {
                 processes::kill_all(&self.data());
                 let _ = child.wait();
                 return Err(format!("{error:?}\n{}", self.log_tail(40)));
@@ -297,9 +297,9 @@ impl Server {
         let mut postmaster = self.postmaster();
         if let Some(mut child) = postmaster.take() {
             processes::signal(child.id().cast_signed(), signal);
-            let deadline = Instant::now() + PATIENCE;
+            let began = Instant::now();
             while child.try_wait().expect("it is our child").is_none() {
-                if Instant::now() > deadline {
+                if began.elapsed() > crowded(PATIENCE) {
                     let _ = child.kill();
                 }
                 sleep(Duration::from_millis(2));

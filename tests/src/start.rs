@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rand::Rng;
 
-use crate::{Clock, Installation, Server, run_folder, wait_until};
+use crate::{Clock, Installation, Server, run_folder, template, wait_until};
 
 /// How a server is to be made; `Server::builder()` gives one.
 #[derive(Debug, Clone)]
@@ -107,20 +107,7 @@ impl Builder {
     ///
     /// With the server's log where it does not start.
     pub fn start(self) -> Server {
-        self.start_with(|data| {
-            let installation = self.programs();
-            let mut command = installation.as_server("initdb", &[]);
-            command
-                .args(["--username=postgres", "--auth=trust", "--no-sync"])
-                .args(["--no-locale", "--encoding=UTF8", "--pgdata"])
-                .arg(data);
-            if self.checksums {
-                command.arg("--data-checksums");
-            } else if installation.major() >= 18 {
-                command.arg("--no-data-checksums");
-            }
-            run(&mut command);
-        })
+        self.start_with(|data| template::make_data(self.programs(), self.checksums, data))
     }
 
     /// Makes a streaming standby of a server and starts it.

@@ -13,6 +13,8 @@ signal() {
         "$folder"/*) left="$left ${process#/proc/}" ;;
         esac
     done
+    # A word for each.
+    # shellcheck disable=SC2086
     [ -n "$left" ] && kill "-$1" $left
 }
 

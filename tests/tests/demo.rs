@@ -20,7 +20,8 @@ fn command(program: &str, folder: &Path) -> Command {
     // What cargo sets for us would have another cargo build everything anew.
     for (name, _) in std::env::vars() {
         let ours = ["CARGO_HOME", "CARGO_TARGET_DIR"].contains(&name.as_str());
-        if name.starts_with("CARGO") && !ours || name == "LD_LIBRARY_PATH" {
+        let builds_anew = ["LD_LIBRARY_PATH", "RUSTC_BOOTSTRAP"].contains(&name.as_str());
+        if name.starts_with("CARGO") && !ours || builds_anew {
             command.env_remove(name);
         }
     }

@@ -2,11 +2,11 @@
 //!
 //! Everything here is values in, values out: no I/O, no clock, no server. The
 //! program `shardid` reads the cluster file into a [`Declared`], looks at the
-//! servers for a [`Truth`], and asks [`plan`] for the [`Step`]s between them.
+//! servers for a [`Truth`], and asks [`plan()`] for the [`Step`]s between them.
 //!
 //! - [`Declared`] is what should be, [`Truth`] is what is;
-//! - [`plan`] is the difference, or the reasons why there is no way from here to there;
-//! - [`spread`] gives a new cluster's shards to its nodes by weight;
+//! - [`plan()`] is the difference, or the reasons why there is no way from here to there;
+//! - [`spread()`] gives a new cluster's shards to its nodes by weight;
 //! - [`ticket_plan`] is the same for tickets, [`change_effects`] how their servers come and go;
 //! - [`ShardMap`] says which shard lives on which node, [`ShardSet`] names many shards shortly.
 #![forbid(unsafe_code)]

@@ -5,7 +5,7 @@
 //! are the effects ([`schema`], [`stream`], [`following`], [`compare`], [`fence`],
 //! [`carry`], [`sequences`], [`clean`], [`login`]), the journal they are driven by ([`journal`]),
 //! what is looked at before anything is made ([`checks`]), what holds a move back
-//! ([`throttle`]), what nobody sees yet ([`unseen`]), and the loop ([`drive`]).
+//! ([`throttle`]), what nobody sees yet ([`unseen`]), and the loop ([`drive`](mod@drive)).
 
 mod capacity;
 mod carry;

@@ -50,7 +50,7 @@ impl Transaction {
         // returns a variable.
         unsafe {
             let process = &*pg_sys::MyProc;
-            #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15", feature = "pg16"))]
+            #[cfg(any(feature = "pg15", feature = "pg16"))]
             let local_id = process.lxid;
             #[cfg(any(feature = "pg17", feature = "pg18"))]
             let local_id = process.vxid.lxid;

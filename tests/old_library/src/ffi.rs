@@ -8,7 +8,7 @@ use pgrx::pg_sys::{
 };
 
 /// Where a relation's file is.
-#[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+#[cfg(feature = "pg15")]
 pub(crate) type RelationFile = pgrx::pg_sys::RelFileNode;
 /// Where a relation's file is.
 #[cfg(any(feature = "pg16", feature = "pg17", feature = "pg18"))]

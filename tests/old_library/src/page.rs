@@ -201,7 +201,7 @@ unsafe fn needs_wal(relation: pg_sys::Relation) -> bool {
     // SAFETY: reads fields of an open relation, and a setting.
     unsafe {
         let made_here = (*relation).rd_createSubid != NO_SUBTRANSACTION;
-        #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+        #[cfg(feature = "pg15")]
         let new_file = (*relation).rd_firstRelfilenodeSubid != NO_SUBTRANSACTION;
         #[cfg(any(feature = "pg16", feature = "pg17", feature = "pg18"))]
         let new_file = (*relation).rd_firstRelfilelocatorSubid != NO_SUBTRANSACTION;
@@ -216,7 +216,7 @@ unsafe fn needs_wal(relation: pg_sys::Relation) -> bool {
 /// `relation` is open.
 unsafe fn file_of(relation: pg_sys::Relation) -> ffi::RelationFile {
     // SAFETY: reads a field of an open relation.
-    #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+    #[cfg(feature = "pg15")]
     unsafe {
         (*relation).rd_node
     }

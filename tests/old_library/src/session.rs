@@ -209,7 +209,7 @@ fn transaction() -> u32 {
     // SAFETY: `MyProc` is set for the life of a backend.
     unsafe {
         let process = &*pg_sys::MyProc;
-        #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15", feature = "pg16"))]
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
         let local_id = process.lxid;
         #[cfg(any(feature = "pg17", feature = "pg18"))]
         let local_id = process.vxid.lxid;

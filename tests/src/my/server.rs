@@ -12,7 +12,7 @@ use mysql::{Conn, OptsBuilder};
 use rustix::process::Signal;
 
 use super::{Builder, Engine};
-use crate::{Clock, clock, processes};
+use crate::{Clock, clock, crowded, processes};
 
 /// How long a server may take to start, with recovery, or to stop.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -121,10 +121,10 @@ impl Server {
         let mut process = self.process();
         assert!(process.is_none(), "{} is running already", self.name);
         let mut child = self.spawn();
-        let deadline = Instant::now() + PATIENCE;
+        let began = Instant::now();
         while let Err(error) = self.try_connect() {
             let gone = child.try_wait().expect("it is our child").is_some();
-            if gone || Instant::now() > deadline {
+            if gone || began.elapsed() > crowded(PATIENCE) {
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!("{error}\n{}", self.log_tail(40)));
@@ -197,9 +197,9 @@ impl Server {
         let mut process = self.process();
         if let Some(mut child) = process.take() {
             processes::signal(child.id().cast_signed(), signal);
-            let deadline = Instant::now() + PATIENCE;
+            let began = Instant::now();
             while child.try_wait().expect("it is our child").is_none() {
-                if Instant::now() > deadline {
+                if began.elapsed() > crowded(PATIENCE) {
                     let _ = child.kill();
                 }
                 sleep(Duration::from_millis(2));

@@ -1,5 +1,9 @@
 //! Looking without touching.
 
+use std::time::Duration;
+
+use shardid_tests::crowded;
+
 use crate::cluster::Cluster;
 
 #[test]
@@ -89,7 +93,7 @@ fn a_node_that_cannot_be_reached_is_named_in_bounded_time() {
     );
     let started = std::time::Instant::now();
     let error = cluster.run(&["plan"]).refused();
-    assert!(started.elapsed().as_secs() < 5);
+    assert!(started.elapsed() < crowded(Duration::from_secs(5)));
     assert!(
         error.contains(&format!(
             "could not reach node pg2 at 127.0.0.1:{port}/x: no answer within 1 s"

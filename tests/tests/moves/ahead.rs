@@ -1,19 +1,29 @@
 //! A shard whose ids are ahead of the clock is moved: the other node goes on above all that it
 //! has given out, also where its sequences do not say how far that is.
 
-use shardid_tests::assert_unique;
 use shardid_tests::estate::{DATABASE, Estate, schema};
 use shardid_tests::postgres::Client;
-use shardid_tests::{Builder, Server};
+use shardid_tests::{Builder, Clock, Server, assert_unique};
 
-use crate::shared;
-
-/// 4 ids in a second, so that a thousand are minutes.
+/// 4 ids in a second: it stays ahead for minutes of what it gives in one.
 const COARSE: &str =
     "SELECT create_layout('coarse', '2026-01-01Z', '1 s', 8192, 4, if_not_exists => true)";
 
-/// How far ahead of the clock a generator is taken; no move takes as long.
-const AHEAD_S: i64 = 30;
+/// How far ahead of the clock generators are taken, by a clock that goes back so far; the moves
+/// of a test do not take as long.
+const AHEAD_S: f64 = 280.0;
+
+/// Two nodes, of which the clock of the first can be steered.
+fn estate() -> Estate {
+    Estate::start_with(2, 8, |number, builder| {
+        allowed(if number == 1 { builder.clock(Clock::Steerable) } else { builder })
+    })
+}
+
+/// What is ahead is within what the settings allow.
+fn allowed(builder: Builder) -> Builder {
+    builder.conf("shardid.max_drift = '300s'")
+}
 
 /// A shard's sequence, with the cluster's layout, and one of its id sequences.
 struct Generators {
@@ -38,12 +48,12 @@ impl Generators {
         Self { shard, given: [("shard", Vec::new()), ("id sequence", Vec::new())] }
     }
 
-    /// The functions that give ids, how many ids they have in a second, their layouts.
-    fn all(&self) -> [(String, i64, &'static str); 2] {
+    /// The functions that give ids, and their layouts.
+    fn all(&self) -> [(String, &'static str); 2] {
         let schema = schema(self.shard);
         [
-            (format!("next_id({})", self.shard), 1_024_000, "instagram"),
-            (format!("next_id_from('{schema}.of_table')"), 4, "coarse"),
+            (format!("next_id({})", self.shard), "instagram"),
+            (format!("next_id_from('{schema}.of_table')"), "coarse"),
         ]
     }
 
@@ -53,18 +63,19 @@ impl Generators {
         [format!("{schema}.shard_id_seq"), format!("{schema}.of_table")]
     }
 
-    /// Takes each so many seconds ahead; of so many ids only the first and the last are kept.
+    /// Takes ids of each while the clock of the server is ahead.
     fn take_ahead(&mut self, server: &Server) {
+        server.set_clock(AHEAD_S);
         let mut client = connect(server);
         let all = self.all();
-        for ((_, given), (next, rate, _)) in self.given.iter_mut().zip(all) {
-            let sql = format!(
-                "SELECT min(id), max(id) FROM (SELECT {next} AS id FROM generate_series(1, 1000) AS a, generate_series(1, {})) AS ids",
-                AHEAD_S * rate / 1000 + 1
+        for ((_, given), (next, _)) in self.given.iter_mut().zip(all) {
+            // As many as are in a few ticks of either layout.
+            let sql = format!("SELECT {next} FROM generate_series(1, 40)");
+            given.extend(
+                client.query(&sql, &[]).expect("ids").iter().map(|row| row.get::<_, i64>(0)),
             );
-            let row = client.query_one(&sql, &[]).expect("ids");
-            given.extend([row.get::<_, i64>(0), row.get::<_, i64>(1)]);
         }
+        server.set_clock(0.0);
     }
 
     /// Takes ids of each: all are above what it has given so far, which is ahead of the clock
@@ -73,7 +84,7 @@ impl Generators {
     fn go_on(&mut self, case: &str, server: &Server) {
         let mut client = connect(server);
         let all = self.all();
-        for ((what, given), (next, _, layout)) in self.given.iter_mut().zip(all) {
+        for ((what, given), (next, layout)) in self.given.iter_mut().zip(all) {
             let highest = *given.iter().max().expect("some were taken");
             let ahead = format!("SELECT id_time({highest}, '{layout}') > clock_timestamp()");
             let is_ahead: bool = client.query_one(&ahead, &[]).expect("a time").get(0);
@@ -99,7 +110,7 @@ fn connect(server: &Server) -> Client {
 
 #[test]
 fn a_shard_that_was_put_back_goes_on_above_its_ids_on_the_other_node_and_back_again() {
-    let estate = shared::estate();
+    let estate = estate();
     let ways = [
         ("restarted", "ALTER SEQUENCE @ RESTART"),
         (
@@ -111,9 +122,8 @@ fn a_shard_that_was_put_back_goes_on_above_its_ids_on_the_other_node_and_back_ag
             "ALTER SEQUENCE @ OWNED BY %.owner.id; TRUNCATE %.owner RESTART IDENTITY; ALTER SEQUENCE @ OWNED BY NONE",
         ),
     ];
-    for (name, way) in ways {
-        let shard = shared::shard();
-        let mut generators = Generators::make(estate, shard);
+    for (shard, (name, way)) in (0..).zip(ways) {
+        let mut generators = Generators::make(&estate, shard);
         let put_back = |generators: &Generators, node: &str| {
             for sequence in generators.sequences() {
                 let sql = way.replace('@', &sequence).replace('%', &schema(shard));
@@ -139,12 +149,11 @@ fn a_shard_that_was_put_back_goes_on_above_its_ids_on_the_other_node_and_back_ag
 /// came again.
 #[test]
 fn an_id_sequence_that_was_dropped_goes_on_above_its_ids_on_the_other_node_and_back_again() {
-    let estate = shared::estate();
-    let shard = shared::shard();
+    let (estate, shard) = (estate(), 0);
     // It does not see the row of what it drops, which stays.
     let mut early = connect(estate.node("pg1"));
     early.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT").expect("it begins");
-    let mut generators = Generators::make(estate, shard);
+    let mut generators = Generators::make(&estate, shard);
     let schema = schema(shard);
     let drop = format!("DROP SEQUENCE {schema}.of_table");
     let make = format!("SELECT create_id_sequence('{schema}.of_table', {shard}, 'coarse')");
@@ -167,13 +176,12 @@ fn an_id_sequence_that_was_dropped_goes_on_above_its_ids_on_the_other_node_and_b
 #[test]
 fn a_shard_moved_off_a_promoted_server_goes_on_above_what_the_lost_one_gave() {
     // The standby knows how far that may be by what its settings allow.
-    let allowed = |builder: Builder| builder.conf("shardid.max_drift = '300s'");
-    let estate = Estate::start_with(2, 8, |_, builder| allowed(builder));
+    let estate = estate();
     let mut generators = Generators::make(&estate, 2);
     let primary = estate.node("pg1");
     {
         let mut client = connect(primary);
-        for (next, ..) in generators.all() {
+        for (next, _) in generators.all() {
             client.query(&format!("SELECT {next}"), &[]).expect("an id");
         }
     }

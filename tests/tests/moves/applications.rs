@@ -7,11 +7,10 @@ use std::process::Stdio;
 
 use shardid_tests::estate::{DATABASE, Estate, schema};
 
-use crate::shared;
-
-/// An application's schema, in a shard of its own.
+/// An application's schema in a shard, on nodes of its own: the script that makes it is a long
+/// transaction, and streams that begin meanwhile would wait for its end.
 struct Application {
-    estate: &'static Estate,
+    estate: Estate,
     shard: u32,
     schema: String,
 }
@@ -26,9 +25,9 @@ impl Application {
         let file = folder.join(format!("{name}.sql"));
         let script = std::fs::File::open(&file)
             .unwrap_or_else(|error| panic!("{}: {error}: run scripts/schemas", file.display()));
-        let (estate, shard) = (shared::estate(), shared::shard());
+        let (estate, shard) = (Estate::start(2, 2), 0);
         let application = Self { estate, shard, schema: schema(shard) };
-        let mut psql = estate.node("pg1").command("psql");
+        let mut psql = application.estate.node("pg1").command("psql");
         psql.args(["-Xq", "-v", "ON_ERROR_STOP=1", "-d", DATABASE])
             .env("PGOPTIONS", format!("-c search_path={}", application.schema))
             .stdin(script)

@@ -3,13 +3,12 @@
 
 use shardid_cluster::{MoveKind, MoveState};
 use shardid_tests::estate::Estate;
-use shardid_tests::rand::seq::SliceRandom;
-use shardid_tests::rng;
+use shardid_tests::sample;
 
 use crate::catalog::{back_up, is_as_the_file_says, restore};
 use crate::matrix::places;
 
-/// How many cases `make test` draws by the seed; `MATRIX=all` plays every one.
+/// How many cases `make test` draws by the seed.
 const SAMPLE: usize = 5;
 
 /// What the catalog knows still, and where the move was when its program died.
@@ -121,11 +120,7 @@ fn play(estate: &Estate, shard: u32, case: &Case) {
 /// The shard was closed on both nodes, and `resume`, `abort`, `plan` and `rebuild` each named another.
 #[test]
 fn a_move_whose_last_transactions_the_catalog_has_lost_ends_open_on_one_node() {
-    let mut cases = all_cases();
-    cases.shuffle(&mut rng("catalog behind"));
-    if std::env::var("MATRIX").is_err() {
-        cases.truncate(SAMPLE);
-    }
+    let cases = sample("catalog behind", all_cases(), SAMPLE);
     let estate = Estate::start(2, u32::try_from(cases.len()).expect("they are few"));
     for (shard, case) in (0..).zip(&cases) {
         eprintln!("{:?}: back at {}, cut at {}", case.kind, case.older, case.place);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use shardid_tests::crowded;
 use shardid_tests::estate::{Estate, Writer, schema};
 
 use crate::shared;
@@ -66,7 +67,7 @@ fn all_rows_are_compared_before_the_fence_and_no_writer_waits_for_that() {
     assert!(fenced < compared * 1000.0, "{fenced} ms behind the fence, {compared} s comparing");
     let longest = tally.took.iter().map(|(_, took)| *took).max().expect("rows were written");
     println!("compared in {compared} s, {fenced} ms behind the fence, longest write {longest:?}");
-    assert!(longest < Duration::from_millis(1500), "a writer waited {longest:?}");
+    assert!(longest < crowded(Duration::from_millis(1500)), "a writer waited {longest:?}");
     estate.assert_whole(shard, &tally);
     estate.assert_no_trace(shard);
 }

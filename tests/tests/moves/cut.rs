@@ -7,6 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use shardid_tests::estate::{Estate, Tally, Writer};
+use shardid_tests::sample;
+
+/// How many lives `make test` draws by the seed, of all at each place.
+const SAMPLE: usize = 26;
 
 /// Where a move can be cut: before each effect, before and after each state is
 /// written down, before and after lines about what has to be removed. After an
@@ -107,13 +111,13 @@ struct Case {
 }
 
 /// Every place once: a move there and the way back in one case.
-fn cases() -> VecDeque<Case> {
-    let mut cases = VecDeque::new();
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
     let back = ROLLBACK.iter().chain(ROLLBACK_SWITCHED).copied().map(Some);
     let there = MOVE.iter().chain(SWITCHED).copied();
     for (place, back) in there.zip(back.chain(std::iter::repeat(None))) {
         let retire_cut = (cases.len() >= 18).then(|| RETIRE[cases.len() % RETIRE.len()]);
-        cases.push_back(Case {
+        cases.push(Case {
             move_cut: Some(place),
             rollback_cut: back,
             retire_cut,
@@ -121,10 +125,10 @@ fn cases() -> VecDeque<Case> {
         });
     }
     for place in MOVE {
-        cases.push_back(Case { move_cut: Some(place), abort: true, ..Case::default() });
+        cases.push(Case { move_cut: Some(place), abort: true, ..Case::default() });
     }
     for place in ABORT {
-        cases.push_back(Case {
+        cases.push(Case {
             move_cut: Some("fenced/before-next"),
             abort: true,
             abort_cut: Some(place),
@@ -132,11 +136,7 @@ fn cases() -> VecDeque<Case> {
         });
     }
     for place in ROLLBACK {
-        cases.push_back(Case {
-            rollback_cut: Some(place),
-            rollback_abort: true,
-            ..Case::default()
-        });
+        cases.push(Case { rollback_cut: Some(place), rollback_abort: true, ..Case::default() });
     }
     cases
 }
@@ -231,5 +231,5 @@ fn live_all(cases: VecDeque<Case>, lanes: u32) {
 
 #[test]
 fn a_move_cut_at_any_step_is_finished_or_undone_and_no_row_is_lost() {
-    live_all(cases(), 4);
+    live_all(sample("cut moves", cases(), SAMPLE).into(), 4);
 }

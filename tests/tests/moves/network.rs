@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use shardid_tests::estate::{DATABASE, Estate, Proxy, Writer, schema};
-use shardid_tests::wait_until;
+use shardid_tests::{crowded, wait_until};
 
 const PAUSE: Duration = Duration::from_millis(4);
 
@@ -44,7 +44,11 @@ fn the_program_does_not_wait_for_ever_for_a_node_that_says_nothing() {
         let began = Instant::now();
         proxies[victim].stall();
         let run = held.let_go();
-        assert!(began.elapsed() < Duration::from_secs(90), "{place}: {:?}", began.elapsed());
+        assert!(
+            began.elapsed() < crowded(Duration::from_secs(90)),
+            "{place}: {:?}",
+            began.elapsed()
+        );
         assert_eq!(run.code, 3, "{place}: {}", run.stderr);
         let words = format!("node pg{} has not answered", victim + 1);
         assert!(run.stderr.contains(&words), "{place}: {}", run.stderr);
@@ -84,7 +88,7 @@ fn resume_stops(estate: &Estate, id: &str) {
     let began = Instant::now();
     let run = estate.run(&["resume", id, "--stall-seconds-max", "4"]);
     assert_eq!(run.code, 3, "{}", run.stderr);
-    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    assert!(began.elapsed() < crowded(Duration::from_secs(60)), "{:?}", began.elapsed());
     assert!(run.stderr.contains("nothing has come from pg2 to pg3 for 4 s"), "{}", run.stderr);
     assert!(run.stderr.contains(&format!("`shardid abort {id}`")), "{}", run.stderr);
 }

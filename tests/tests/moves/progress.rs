@@ -1,13 +1,11 @@
 //! What a move says while it goes on, and what it waits for.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
 
 use shardid_tests::estate::{DATABASE, Estate, schema};
-use shardid_tests::program::{self, program};
-use shardid_tests::wait_until;
+use shardid_tests::program::program;
+use shardid_tests::said::assert_harmless;
 
 use crate::shared;
 
@@ -25,7 +23,7 @@ fn a_long_copy_says_from_time_to_time_how_far_it_is_and_how_fast() {
              ANALYZE {schema}.photo, {schema}.item, {schema}.line"
         ),
     );
-    let held =
+    let mut held =
         estate.run_held("copying/before-Subscribe", &["move", &number, "--to", "pg2", "--yes"]);
     let mut client = estate.node("pg2").connect(DATABASE);
     let mut locked = client.transaction().expect("the server is up");
@@ -33,19 +31,14 @@ fn a_long_copy_says_from_time_to_time_how_far_it_is_and_how_fast() {
     locked
         .batch_execute(&format!("LOCK TABLE {schema}.item IN SHARE MODE"))
         .expect("the table is there");
-    let run = thread::scope(|scope| {
-        let moving = scope.spawn(|| held.let_go());
-        thread::sleep(Duration::from_secs(7));
-        locked.rollback().expect("the server is up");
-        moving.join().expect("it does not panic")
-    });
+    held.go_on();
+    let far = format!("  shard {shard}: copying: 2 of 3 tables, 200000 of about 201000 rows, ");
+    held.wait_for(&far);
+    locked.rollback().expect("the server is up");
+    let run = held.end();
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let line = run.stderr.lines().find(|line| line.contains("copying: ")).expect(&run.stderr);
-    for part in [
-        &format!("  shard {shard}: copying: 2 of 3 tables, 200000 of about 201000 rows, "),
-        " rows/s, ",
-        " MB/s",
-    ] {
+    let line = run.stderr.lines().find(|line| line.contains(&far)).expect(&run.stderr);
+    for part in [" rows/s, ", " MB/s"] {
         assert!(line.contains(part), "{part:?} is not in {line:?}");
     }
     assert!(!run.stderr.contains('\r') && !run.stderr.contains('\u{1b}'), "plain lines alone");
@@ -73,7 +66,6 @@ fn moves_are_held_back_while_a_standby_of_the_target_is_far_behind() {
     // Who does not ask for it waits for nobody.
     estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
     estate.run(&["rollback", &estate.last_move(0), "--yes"]).ok();
-    let back = estate.last_move(0);
 
     // On a terminal each of two moves has a bar.
     let moving =
@@ -91,26 +83,28 @@ fn moves_are_held_back_while_a_standby_of_the_target_is_far_behind() {
         .current_dir(estate.folder())
         .env("TERM", "xterm")
         .stdin(Stdio::null());
-    let run = thread::scope(|scope| {
-        let run = scope.spawn(|| program::run(on_terminal));
-        wait_until(Duration::from_secs(60), "both moves are planned", || {
-            estate.last_move(0) != back && !estate.last_move(1).is_empty()
-        });
-        thread::sleep(Duration::from_secs(2));
-        let copied =
-            "SELECT count(*) FROM pg_namespace WHERE nspname IN ('shard_0000', 'shard_0001')";
-        assert_eq!(estate.psql("pg2", copied), "0", "nothing is made yet");
-        behind(false);
-        run.join().expect("it does not panic")
-    });
-    assert_eq!(run.code, 0, "{}", run.stdout);
-    for shard in 0..2 {
+    let bars = [0, 1].map(|shard| {
         let bar = format!(
             r"shard {shard} +held back: walreceiver, which reads from pg2, is [0-9]+ MB behind, and 1 are"
         );
-        let bar = regex::Regex::new(&bar).expect("a pattern");
-        assert!(bar.is_match(&run.stdout), "no bar of shard {shard} in {:?}", run.stdout);
+        regex::Regex::new(&bar).expect("a pattern")
+    });
+    let mut moving = on_terminal.stdout(Stdio::piped()).spawn().expect("`script` is there");
+    let mut terminal = moving.stdout.take().expect("it is a pipe");
+    let mut shown = Vec::new();
+    while !bars.iter().all(|bar| bar.is_match(&String::from_utf8_lossy(&shown))) {
+        let mut bytes = [0; 4096];
+        let read = terminal.read(&mut bytes).expect("it is a pipe");
+        shown.extend(&bytes[..read]);
+        assert!(read > 0, "they were not held back: {:?}", String::from_utf8_lossy(&shown));
     }
+    let copied = "SELECT count(*) FROM pg_namespace WHERE nspname IN ('shard_0000', 'shard_0001')";
+    assert_eq!(estate.psql("pg2", copied), "0", "nothing is made yet");
+    behind(false);
+    terminal.read_to_end(&mut shown).expect("it is a pipe");
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(moving.wait().expect("it is our child").success(), "{shown}");
+    assert_harmless(&shown);
 
     // And elsewhere a line.
     behind(true);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use postgres::Client;
 use shardid_tests::estate::{DATABASE, Estate, schema};
-use shardid_tests::wait_until;
+use shardid_tests::{crowded, wait_until};
 
 /// How many shards each node holds, by the map.
 fn spread(estate: &Estate) -> String {
@@ -208,7 +208,8 @@ fn ctrl_c_cancels_a_statement_that_waits() {
     let began = Instant::now();
     let run = held.end();
     assert_eq!(run.code, 3, "{}", run.stderr);
-    assert!(began.elapsed() < Duration::from_secs(20), "it took {:?}", began.elapsed());
+    let took = began.elapsed();
+    assert!(took < crowded(Duration::from_secs(20)), "it took {took:?}");
     assert!(run.stderr.contains("stopped as you asked"), "{}", run.stderr);
     assert_eq!(estate.state(&id), "copying");
     // The server has let go of it as well.
@@ -219,8 +220,12 @@ fn ctrl_c_cancels_a_statement_that_waits() {
 
     // A slot waits for transactions that have nothing to do with it: that is said.
     locking.batch_execute("BEGIN; SELECT pg_current_xact_id()").expect("the server is up");
-    std::thread::sleep(Duration::from_secs(11));
     let mut held = estate.run_held("copying/before-PrepareWayBack", &["resume", &id]);
+    wait_until(Duration::from_secs(60), "it to be open for ten seconds", || {
+        let old =
+            "SELECT count(*) FROM pg_stat_activity WHERE xact_start < now() - interval '10 s'";
+        estate.psql("pg2", old) != "0"
+    });
     held.go_on();
     held.wait_for("s: the way back is ready when it ends");
     held.interrupt();

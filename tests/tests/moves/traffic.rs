@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use shardid_tests::Refusal;
 use shardid_tests::estate::{DATABASE, Estate, Tally, Writer};
+use shardid_tests::{Refusal, crowded};
 
 /// Reads a shard where the map has it, and counts what was read; panics where
 /// it is refused or has to wait.
@@ -32,7 +32,8 @@ fn read(estate: &Estate, shard: u32, stopped: &AtomicBool) -> u64 {
                 assert_eq!(refusal.sqlstate, "42P01", "{refusal:?}");
             }
         }
-        assert!(began.elapsed() < Duration::from_secs(3), "a reader waited {:?}", began.elapsed());
+        let waited = began.elapsed();
+        assert!(waited < crowded(Duration::from_secs(3)), "a reader waited {waited:?}");
         let node: String = clients[0].query_one(&map, &[]).expect("the catalog is up").get(0);
         home = if node == "pg1" { 0 } else { 1 };
         thread::sleep(Duration::from_millis(2));
@@ -110,6 +111,6 @@ fn ten_round_trips_under_traffic_lose_no_row_refuse_no_reader_and_hardly_stop_wr
         others[others.len() - 1],
         tally.refused
     );
-    // 300 ms on a machine that does nothing else; here tests run side by side.
-    assert!(pauses[pauses.len() / 2] < Duration::from_millis(900), "{pauses:?}");
+    // 300 ms, where nothing else runs.
+    assert!(pauses[pauses.len() / 2] < crowded(Duration::from_millis(900)), "{pauses:?}");
 }

@@ -1,10 +1,9 @@
 //! next_id: unique, rising, of the right shard, whatever the session is set to.
 
-use std::thread::sleep;
 use std::time::Duration;
 
-use shardid_tests::my::{Engine, Server, expect_refused, query, shared};
-use shardid_tests::{assert_rising, assert_unique, on_both_engines};
+use shardid_tests::my::{Engine, Server, expect_refused, query, shared, try_query};
+use shardid_tests::{assert_rising, assert_unique, on_both_engines, wait_until};
 
 use crate::harness::{at_once, ids, new_shard};
 
@@ -232,8 +231,11 @@ fn a_layout_that_has_ended_is_refused(engine: Engine) {
         "UPDATE shardid.shard SET ticks = unix_timestamp() - 1577836800 + 2 WHERE layout = 'log32_2020'",
     );
     ids(client, shard, 1);
-    sleep(Duration::from_secs(3));
-    let words = expect_refused(client, &format!("SELECT shardid.next_id({shard})"), "22003");
+    let next = format!("SELECT shardid.next_id({shard})");
+    wait_until(Duration::from_secs(60), "the layout to end", || {
+        try_query::<i64>(client, &next).is_err()
+    });
+    let words = expect_refused(client, &next, "22003");
     assert!(words.contains("has no ids left"), "{words}");
 }
 

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use shardid_tests::postgres::Client;
-use shardid_tests::{Clock, Database, Server, expect_error, wait_until};
+use shardid_tests::{Clock, Database, Server, crowded, expect_error, wait_until};
 
 fn ids(client: &mut Client, sql: &str) -> Vec<i64> {
     client.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect()
@@ -94,7 +94,8 @@ fn a_wait_ends_when_the_clock_is_set_right() {
         assert!(next(&mut client) > before);
     });
     let waited = began.elapsed();
-    assert!(waited > Duration::from_millis(600) && waited < Duration::from_secs(10), "{waited:?}");
+    let most = crowded(Duration::from_secs(10));
+    assert!(waited > Duration::from_millis(600) && waited < most, "{waited:?}");
 }
 
 #[test]
@@ -107,7 +108,7 @@ fn statement_timeout_and_cancel_end_a_wait_and_the_wait_holds_nothing() {
     client.batch_execute("SET shardid.max_wait = '1h'; SET statement_timeout = '500ms'").unwrap();
     let began = Instant::now();
     expect_error(&mut client, "SELECT next_id(5)", "57014");
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < crowded(Duration::from_secs(5)));
 
     client.batch_execute("SET statement_timeout = 0").unwrap();
     let pid: i32 = client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
@@ -124,7 +125,7 @@ fn statement_timeout_and_cancel_end_a_wait_and_the_wait_holds_nothing() {
         other.batch_execute("SET shardid.max_drift = '2h'").unwrap();
         next(&mut other);
         other.query("SELECT last_value FROM shard_0005.shard_id_seq", &[]).unwrap();
-        assert!(began.elapsed() < Duration::from_secs(5));
+        assert!(began.elapsed() < crowded(Duration::from_secs(5)));
         other.execute("SELECT pg_cancel_backend($1)", &[&pid]).unwrap();
         waiting.join().unwrap();
     });

@@ -1,5 +1,4 @@
-//! The documentation is true: its blocks run, its links lead somewhere, and the
-//! reference names everything that is there.
+//! The documentation is true: its blocks run, and the reference names everything that is there.
 
 mod reference;
 
@@ -54,14 +53,6 @@ fn every_block_of_all_other_pages_does_what_the_page_says() {
 }
 
 #[test]
-fn every_link_leads_to_a_file_and_a_heading() {
-    let pages: Vec<(String, String)> =
-        docs::pages().into_iter().map(|page| (page.clone(), docs::read(&page))).collect();
-    let broken = docs::broken_links(&pages, |path| docs::root().join(path).exists());
-    assert!(broken.is_empty(), "these lead nowhere:\n{}", broken.join("\n"));
-}
-
-#[test]
 fn every_command_of_the_program_is_on_a_page() {
     let pages = [
         "docs/cluster.md",
@@ -96,14 +87,6 @@ fn commands(below: &[&str]) -> Vec<String> {
         .collect();
     assert!(!found.is_empty(), "no commands in {help}");
     found
-}
-
-#[test]
-fn every_page_is_reached_from_the_readme() {
-    let readme = docs::read("README.md");
-    for page in docs::pages().iter().filter(|page| *page != "README.md") {
-        assert!(readme.contains(&format!("({page})")), "README.md has no link to {page}");
-    }
 }
 
 #[test]

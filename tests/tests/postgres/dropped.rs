@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use shardid_tests::{Database, expect_error};
+use shardid_tests::{Database, crowded, expect_error};
 
 use crate::account::{AHEAD, Account, COARSE, DRIFT, Generator, assert_none_twice, ids_of};
 use crate::ask::{ids, one, run};
@@ -32,7 +32,7 @@ fn a_shard_that_is_dropped_is_gone_only_when_the_clock_has_passed_its_last_id() 
     run(&mut client, "SELECT create_shard(6); SELECT next_id(6)");
     let began = Instant::now();
     run(&mut client, "SELECT drop_shard(6)");
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    assert!(began.elapsed() < crowded(Duration::from_secs(3)), "{:?}", began.elapsed());
 }
 
 /// A wait for the clock may be long, where that was set back.
@@ -43,7 +43,7 @@ fn a_drop_that_waits_for_the_clock_can_be_cancelled_and_leaves_the_shard_open() 
     run(&mut client, "SET statement_timeout = '200ms'");
     let began = Instant::now();
     expect_error(&mut client, "SELECT drop_shard(5)", "57014");
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < crowded(Duration::from_secs(5)), "{:?}", began.elapsed());
     run(&mut client, "SET statement_timeout = 0");
     let last = account.highest();
     assert!(ids(&mut client, "SELECT next_id(5)")[0] > last);

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use shardid_tests::postgres::Client;
-use shardid_tests::{Database, assert_rising};
+use shardid_tests::{Database, assert_rising, crowded};
 
 use crate::ask::{ids, one, run, run_ahead, with_shard_5};
 
@@ -139,7 +139,7 @@ fn a_first_load_of_three_million_ids_neither_waits_nor_fails() {
     run(&mut client, "SELECT count(next_id(5)) FROM generate_series(1, 3000000)");
     run(&mut client, "SELECT count(next_id_from('ids')) FROM generate_series(1, 3000000)");
     let took = began.elapsed();
-    assert!(took < Duration::from_secs(60), "{took:?}");
+    assert!(took < crowded(Duration::from_secs(60)), "{took:?}");
     // So does one in the transaction that makes the shard.
     run(&mut client, "BEGIN; SELECT create_shard(6)");
     run(&mut client, "SELECT count(next_id(6)) FROM generate_series(1, 3000000); COMMIT");

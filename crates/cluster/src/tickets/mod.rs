@@ -9,7 +9,7 @@
 //! - [`rebase`] says how far a server must jump that has forgotten numbers;
 //! - [`truth`] is what was seen;
 //! - [`plan`] is the difference between what should be and what is;
-//! - [`problems`] is what could repeat a number on the servers as they are.
+//! - [`problems()`] is what could repeat a number on the servers as they are.
 
 mod change;
 mod class;
