@@ -11,9 +11,9 @@ use anstyle::{AnsiColor, Style};
 pub(crate) enum Exit {
     /// Refused, or failed with nothing half-way.
     Failed = 1,
-    /// The command line or the cluster file makes no sense.
+    /// The command line or the cluster file is invalid.
     Usage = 2,
-    /// A move is standing and wants `resume` or `abort`.
+    /// A move is unfinished and wants `resume` or `abort`.
     Standing = 3,
 }
 
@@ -47,7 +47,7 @@ impl Failure {
         Self { exit: Exit::Usage, ..Self::new(message) }
     }
 
-    /// Says that a move is standing because of it.
+    /// Says that a move is unfinished because of it.
     pub(crate) fn standing(self) -> Self {
         Self { exit: Exit::Standing, ..self }
     }

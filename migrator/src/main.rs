@@ -7,6 +7,7 @@ mod cuts;
 mod dev;
 mod failure;
 mod file;
+mod intent;
 mod moving;
 mod mysql;
 mod postgres;

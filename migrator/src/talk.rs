@@ -41,9 +41,9 @@ pub(crate) fn ask_or(question: impl Display, instead: &str) -> Result<bool, Fail
 }
 
 /// Several pieces of work that go on at once.
-pub(crate) struct Progress(MultiProgress);
+pub(crate) struct ProgressBars(MultiProgress);
 
-impl Progress {
+impl ProgressBars {
     pub(crate) fn new() -> Self {
         Self(MultiProgress::new())
     }

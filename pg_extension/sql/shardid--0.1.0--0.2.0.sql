@@ -36,6 +36,27 @@ SELECT set_config('shardid_update.members', coalesce(string_agg(d.classid::text 
     WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
         AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid');
 
+-- Who may do what with it, by grants of scripts ("initial", which a dump takes for given) and of users.
+CREATE FUNCTION shardid.member_privileges(OUT classid oid, OUT objid oid, OUT objsubid integer, OUT owner oid, OUT acl aclitem[], OUT usual aclitem[], OUT initial aclitem[]) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT o.*, coalesce((SELECT p.initprivs FROM pg_init_privs p WHERE (p.classoid, p.objoid, p.objsubid) = (o.classid, o.objid, o.objsubid)), o.usual)
+    FROM pg_depend d CROSS JOIN LATERAL (
+        SELECT d.classid, c.oid, 0, c.relowner, coalesce(c.relacl, u.acl), u.acl
+            FROM pg_class c CROSS JOIN LATERAL acldefault(CASE c.relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", c.relowner) u (acl)
+            WHERE d.classid = 'pg_class'::regclass AND c.oid = d.objid
+        UNION ALL SELECT d.classid, c.oid, a.attnum::integer, c.relowner, a.attacl, NULL FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attacl IS NOT NULL
+            WHERE d.classid = 'pg_class'::regclass AND c.oid = d.objid
+        UNION ALL SELECT d.classid, p.oid, 0, p.proowner, coalesce(p.proacl, u.acl), u.acl FROM pg_proc p CROSS JOIN LATERAL acldefault('f', p.proowner) u (acl) WHERE d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+        UNION ALL SELECT d.classid, t.oid, 0, t.typowner, coalesce(t.typacl, u.acl), u.acl FROM pg_type t CROSS JOIN LATERAL acldefault('T', t.typowner) u (acl) WHERE d.classid = 'pg_type'::regclass AND t.oid = d.objid
+        UNION ALL SELECT d.classid, n.oid, 0, n.nspowner, coalesce(n.nspacl, u.acl), u.acl FROM pg_namespace n CROSS JOIN LATERAL acldefault('n', n.nspowner) u (acl) WHERE d.classid = 'pg_namespace'::regclass AND n.oid = d.objid
+    ) AS o (classid, objid, objsubid, owner, acl, usual)
+    WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
+$$;
+SELECT set_config('shardid_update.privileges', coalesce(jsonb_agg(jsonb_build_object('initial', g.initial, 'classid', m.classid::bigint, 'objid', m.objid::bigint, 'objsubid', m.objsubid,
+        'owner', m.owner::bigint, 'grantor', x.grantor::bigint, 'grantee', x.grantee::bigint, 'privilege', x.privilege_type, 'grantable', x.is_grantable)), '[]')::text, true)
+    FROM shardid.member_privileges() m CROSS JOIN (VALUES (false), (true)) AS g (initial)
+    CROSS JOIN LATERAL aclexplode(CASE WHEN g.initial THEN m.initial ELSE m.acl END) x;
+
 -- From here on only this script makes anything there.
 DO $do$
 DECLARE
@@ -2533,7 +2554,7 @@ BEGIN
             USING ERRCODE = '55000', DETAIL = format('Shards: %s.', wrong), HINT = 'shardid move takes a shard to another node.';
     END IF;
 
-    -- The map was made anew from the nodes: whoever works on a move by the catalogue before is overtaken.
+    -- The map was made anew from the nodes: whoever works on a move by the catalog before is overtaken.
     IF known.map_version / 1000000000 < map_version / 1000000000 THEN
         PERFORM shardid.lock_number('shardid.shard_term'::regclass, n.shard, true)
             FROM (SELECT t.shard FROM shardid.shard_term t ORDER BY t.shard) n;
@@ -2696,8 +2717,9 @@ $do$;
 DO $do$
 DECLARE
     known record;
+    successors jsonb := '{}';
 BEGIN
-    FOR known IN SELECT f.after, x.grantee, r.rolname, x.is_grantable
+    FOR known IN SELECT f.before, f.after, x.grantee, r.rolname, x.is_grantable
         FROM (VALUES
             ('shardid.create_generator_before(name, name, integer, text, bigint, boolean)'::regprocedure, 'shardid.create_generator(name, name, integer, text, bigint, boolean)'::regprocedure),
             ('@extschema@.create_shard_before(integer, name, text)'::regprocedure, '@extschema@.create_shard(integer, name, text, boolean, bigint)'::regprocedure),
@@ -2717,7 +2739,9 @@ BEGIN
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s%s', known.after,
             CASE known.grantee WHEN 0 THEN 'PUBLIC' ELSE format('%I', known.rolname) END,
             CASE WHEN known.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END);
+        successors := successors || jsonb_build_object(known.before::oid::text, known.after::oid::bigint);
     END LOOP;
+    PERFORM set_config('shardid_update.successors', successors::text, true);
 END
 $do$;
 -- And who might not, may not.
@@ -2835,20 +2859,28 @@ REVOKE EXECUTE ON FUNCTION
     shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
     FROM PUBLIC;
 GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO PUBLIC;
--- To the extension's owner, who need not be the one who updates it.
+-- An owner may grant all that he has anyway; what version 0.1.0 granted to itself says no more.
 DO $do$
 DECLARE
-    owner name := (SELECT r.rolname FROM pg_extension e JOIN pg_roles r ON r.oid = e.extowner WHERE e.extname = 'shardid');
+    own record;
 BEGIN
-    EXECUTE format($grant$GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO %I WITH GRANT OPTION$grant$, owner);
-    EXECUTE format($grant$GRANT USAGE ON SCHEMA shardid TO %I WITH GRANT OPTION$grant$, owner);
-    EXECUTE (SELECT format($grant$REVOKE GRANT OPTION FOR CREATE ON SCHEMA shardid FROM %s$grant$, n.nspowner::regrole)
-        FROM pg_namespace n WHERE n.nspname = 'shardid');
-    EXECUTE format($grant$GRANT SELECT, INSERT, UPDATE, DELETE ON
+    FOR own IN SELECT DISTINCT CASE m.classid WHEN 'pg_proc'::regclass THEN 'ROUTINE' WHEN 'pg_namespace'::regclass THEN 'SCHEMA' ELSE 'TABLE' END AS kind,
+            i.identity, x.grantee::regrole AS owner
+        FROM shardid.member_privileges() m CROSS JOIN LATERAL aclexplode(m.acl) x CROSS JOIN LATERAL pg_identify_object(m.classid, m.objid, 0) i
+        WHERE m.objsubid = 0 AND x.is_grantable AND x.grantee = m.owner AND m.classid <> 'pg_type'::regclass
+    LOOP
+        EXECUTE format('REVOKE GRANT OPTION FOR ALL ON %s %s FROM %s', own.kind, own.identity, own.owner);
+    END LOOP;
+END
+$do$;
+-- What a script grants is no part of a dump, and names for good to whom: not a role, which may leave.
+GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO pg_database_owner WITH GRANT OPTION;
+GRANT USAGE ON SCHEMA shardid TO pg_database_owner WITH GRANT OPTION;
+GRANT SELECT, INSERT, UPDATE, DELETE ON
     shardid.layout, shardid.shard, shardid.id_sequence, shardid.dropped_id_sequence, shardid.cluster,
     shardid.ticket, shardid.server, shardid.segment, shardid.shard_term
-    TO %I WITH GRANT OPTION$grant$, owner);
-    EXECUTE format($grant$GRANT EXECUTE ON FUNCTION
+    TO pg_database_owner WITH GRANT OPTION;
+GRANT EXECUTE ON FUNCTION
     @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint, boolean),
     @extschema@.create_shard(integer, name, text, boolean, bigint),
     @extschema@.drop_shard(integer),
@@ -2873,6 +2905,53 @@ BEGIN
     shardid.place_shards(text, text, text, integer, bigint, integer[], text[]),
     shardid.rename_node(text, text, text),
     shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
-    TO %I WITH GRANT OPTION$grant$, owner);
+    TO pg_database_owner WITH GRANT OPTION;
+
+-- The server took for initial all that was granted on these objects until now, by users as well: a dump would
+-- leave it out. Initial is what was, with the changes of this script, and without the role that installed
+-- version 0.1.0, which may leave; what it was granted stays, as if somebody had granted it.
+COMMENT ON COLUMN shardid.server.mark IS 'what the program wrote here and in its catalog when it last looked: an old one is that of a backup';
+SELECT set_config('allow_system_table_mods', 'on', true);
+DO $do$
+DECLARE
+    letters CONSTANT jsonb := '{"INSERT": "a", "SELECT": "r", "UPDATE": "w", "DELETE": "d", "TRUNCATE": "D", "REFERENCES": "x", "TRIGGER": "t", "MAINTAIN": "m", "EXECUTE": "X", "USAGE": "U", "CREATE": "C"}';
+    was CONSTANT jsonb := current_setting('shardid_update.privileges');
+    successors CONSTANT jsonb := current_setting('shardid_update.successors');
+    installer CONSTANT oid := (SELECT e.extowner FROM pg_extension e WHERE e.extname = 'shardid');
+    item record;
+BEGIN
+    FOR item IN
+        WITH before AS (
+            -- What was the owner's is the first superuser's by now.
+            SELECT w.initial, w.classid, s.objid, w.objsubid, w.privilege, w.grantable,
+                CASE w.grantee WHEN w.owner THEN 10::oid ELSE w.grantee END AS grantee, CASE w.grantor WHEN w.owner THEN 10::oid ELSE w.grantor END AS grantor
+            FROM jsonb_to_recordset(was) AS w (initial boolean, classid oid, objid oid, objsubid integer, owner oid, grantor oid, grantee oid, privilege text, grantable boolean)
+            -- What is declared otherwise now has what its predecessor had, which may be there still.
+            CROSS JOIN LATERAL (SELECT w.objid UNION SELECT (successors ->> w.objid::text)::oid WHERE w.classid = 'pg_proc'::regclass AND successors ? w.objid::text) AS s (objid)
+        ), now AS (
+            SELECT m.classid, m.objid, m.objsubid, x.privilege_type AS privilege, x.is_grantable AS grantable, x.grantee, x.grantor
+            FROM shardid.member_privileges() m CROSS JOIN LATERAL aclexplode(m.acl) x
+        ), initial AS (
+            (SELECT b.classid, b.objid, b.objsubid, b.privilege, b.grantable, b.grantee, b.grantor FROM before b WHERE b.initial
+            EXCEPT (SELECT b.classid, b.objid, b.objsubid, b.privilege, b.grantable, b.grantee, b.grantor FROM before b WHERE NOT b.initial
+                EXCEPT SELECT n.* FROM now n))
+            UNION (SELECT n.* FROM now n EXCEPT SELECT b.classid, b.objid, b.objsubid, b.privilege, b.grantable, b.grantee, b.grantor FROM before b WHERE NOT b.initial)
+        ), roles AS (
+            SELECT i.classid, i.objid, i.objsubid, format('%s=%s/%s', (SELECT quote_ident(r.rolname) FROM pg_roles r WHERE r.oid = i.grantee),
+                string_agg((letters ->> i.privilege) || CASE WHEN i.grantable THEN '*' ELSE '' END, ''), (SELECT quote_ident(r.rolname) FROM pg_roles r WHERE r.oid = i.grantor))::aclitem AS item
+            FROM initial i
+            WHERE (i.grantee <> installer OR installer = 10) AND (i.grantee = 0 OR EXISTS (SELECT FROM pg_roles r WHERE r.oid = i.grantee))
+            GROUP BY i.classid, i.objid, i.objsubid, i.grantee, i.grantor
+        )
+        SELECT b.classid, b.objid, b.objsubid, array_agg(r.item ORDER BY r.item::text) FILTER (WHERE r.item IS NOT NULL) AS items
+        FROM (SELECT DISTINCT b.classid, b.objid, b.objsubid FROM before b) b LEFT JOIN roles r USING (classid, objid, objsubid)
+        GROUP BY b.classid, b.objid, b.objsubid
+    LOOP
+        DELETE FROM pg_init_privs p WHERE item.items IS NULL AND (p.classoid, p.objoid, p.objsubid) = (item.classid, item.objid, item.objsubid);
+        UPDATE pg_init_privs p SET initprivs = item.items
+            WHERE (p.classoid, p.objoid, p.objsubid) = (item.classid, item.objid, item.objsubid);
+    END LOOP;
 END
 $do$;
+DROP FUNCTION shardid.member_privileges();
+SELECT set_config('allow_system_table_mods', 'off', true);

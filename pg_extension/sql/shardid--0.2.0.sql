@@ -1561,7 +1561,7 @@ CREATE TABLE shardid.server (
 -- the way of pg_restore -a --disable-triggers.
 COMMENT ON TABLE shardid.server IS 'at most one row: what the program shardid knows this database again by';
 COMMENT ON COLUMN shardid.server.instance IS 'made with the row; a copy or a restored dump has that of its original';
-COMMENT ON COLUMN shardid.server.mark IS 'what the program wrote here and in its catalogue when it last looked: an old one is that of a backup';
+COMMENT ON COLUMN shardid.server.mark IS 'what the program wrote here and in its catalog when it last looked: an old one is that of a backup';
 COMMENT ON COLUMN shardid.server.marked_at IS 'when it did';
 
 CREATE FUNCTION shardid.server_replaced() RETURNS trigger
@@ -2411,7 +2411,7 @@ BEGIN
             USING ERRCODE = '55000', DETAIL = format('Shards: %s.', wrong), HINT = 'shardid move takes a shard to another node.';
     END IF;
 
-    -- The map was made anew from the nodes: whoever works on a move by the catalogue before is overtaken.
+    -- The map was made anew from the nodes: whoever works on a move by the catalog before is overtaken.
     IF known.map_version / 1000000000 < map_version / 1000000000 THEN
         PERFORM shardid.lock_number('shardid.shard_term'::regclass, n.shard, true)
             FROM (SELECT t.shard FROM shardid.shard_term t ORDER BY t.shard) n;
@@ -2773,7 +2773,7 @@ COMMENT ON VIEW shardid.segments IS
 -- ---------------------------------------------------------------------------
 
 -- Everybody may look and decode; taking ids needs USAGE on the sequence, as
--- nextval does. What changes the estate is for the extension's owner, and for
+-- nextval does. What changes the estate is for the database's owner, and for
 -- those the owner grants it to (see docs/privileges.md).
 -- All of it belongs to the first superuser, who stays one, and nobody may make anything in
 -- schema shardid: what superusers call there is ours.
@@ -2899,12 +2899,13 @@ REVOKE EXECUTE ON FUNCTION
     shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
     FROM PUBLIC;
 GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO PUBLIC;
-GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO @extowner@ WITH GRANT OPTION;
-GRANT USAGE ON SCHEMA shardid TO @extowner@ WITH GRANT OPTION;
+-- What a script grants is no part of a dump, and names for good to whom: not a role, which may leave.
+GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO pg_database_owner WITH GRANT OPTION;
+GRANT USAGE ON SCHEMA shardid TO pg_database_owner WITH GRANT OPTION;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     shardid.layout, shardid.shard, shardid.id_sequence, shardid.dropped_id_sequence, shardid.cluster,
     shardid.ticket, shardid.server, shardid.segment, shardid.shard_term
-    TO @extowner@ WITH GRANT OPTION;
+    TO pg_database_owner WITH GRANT OPTION;
 GRANT EXECUTE ON FUNCTION
     @extschema@.create_layout(text, timestamptz, interval, bigint, bigint, bigint, boolean),
     @extschema@.create_shard(integer, name, text, boolean, bigint),
@@ -2930,4 +2931,16 @@ GRANT EXECUTE ON FUNCTION
     shardid.place_shards(text, text, text, integer, bigint, integer[], text[]),
     shardid.rename_node(text, text, text),
     shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
-    TO @extowner@ WITH GRANT OPTION;
+    TO pg_database_owner WITH GRANT OPTION;
+
+DO $do$
+DECLARE
+    installer regrole := (SELECT e.extowner FROM pg_extension e WHERE e.extname = 'shardid');
+BEGIN
+    IF NOT pg_has_role(installer, 'pg_database_owner', 'USAGE') THEN
+        RAISE WARNING 'role % may use what shardid has, and make nothing', installer
+            USING DETAIL = 'To make shards, id sequences, tickets and segments is for the database''s owner, and for whom that role grants it.',
+                HINT = 'Its page on privileges says what to grant.';
+    END IF;
+END
+$do$;

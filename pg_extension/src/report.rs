@@ -281,7 +281,7 @@ pub(crate) fn clock_jumped(jump_us: i64, max_jump_us: i64) -> Report {
     Report::new(b"55000", format!("the clock has jumped forward by {}", seconds(jump_us)))
         .detail("One id from a wrong future would put its shard ahead of the clock for good.")
         .hint(format!(
-            "Set the clock right; if it is right now, reconnect, or allow more with shardid.max_jump ({}).",
+            "Set the clock right; if the clock is correct now, reconnect, or allow more with shardid.max_jump ({}).",
             seconds(max_jump_us)
         ))
 }
@@ -409,7 +409,7 @@ pub(crate) fn ticket_count_out_of_range(count: i64, max: i64) -> Report {
 }
 
 pub(crate) fn sequence_ended(sequence: &str, count: i64, last: i64, top: i64) -> Report {
-    Report::new(b"22003", format!("sequence {sequence} has no {count} numbers left"))
+    Report::new(b"22003", format!("sequence {sequence} has fewer than {count} numbers left"))
         .detail(format!("It stands at {last}, and ends at {top}."))
         .hint("Ask for fewer, or begin another one.")
 }

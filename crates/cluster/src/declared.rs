@@ -52,7 +52,7 @@ pub struct Declared {
     pub tickets: Vec<DeclaredTicket>,
 }
 
-/// Why a declaration makes no sense, with the key of the cluster file to look at.
+/// Why a declaration is invalid, with the key of the cluster file to look at.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeclaredError {
     /// There are no nodes.

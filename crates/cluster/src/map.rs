@@ -7,10 +7,10 @@ use crate::names::NodeName;
 use crate::set::ShardSet;
 use crate::shard::Shard;
 
-/// Which of a cluster's maps it is: the term of its catalogue, a billion each, and how often
+/// Which of a cluster's maps it is: the term of its catalog, a billion each, and how often
 /// the map changed in that; 0 is before there was one.
 ///
-/// A catalogue that is made anew from the nodes begins a term, so that no version comes again,
+/// A catalog that is made anew from the nodes begins a term, so that no version comes again,
 /// and a later map has a higher version than all that anybody has read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MapVersion(pub i64);
@@ -26,7 +26,7 @@ impl MapVersion {
         Self((self.0 / TERM + 1) * TERM + 1)
     }
 
-    /// Below all that a catalogue counts in this term: versions, moves and their terms.
+    /// Below all that a catalog counts in this term: versions, moves and their terms.
     pub fn term_begins(self) -> i64 {
         self.0 / TERM * TERM
     }

@@ -11,10 +11,10 @@ use crate::set::ShardSet;
 /// A reason to change nothing, found before anything was changed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// The catalogue is about a cluster of another name.
-    #[error("the catalogue on {catalog} is about cluster {found}, not {declared}")]
+    /// The catalog is about a cluster of another name.
+    #[error("the catalog on {catalog} is about cluster {found}, not {declared}")]
     Name {
-        /// The catalogue node.
+        /// The catalog node.
         catalog: NodeName,
         /// The cluster it is about.
         found: String,
@@ -45,12 +45,12 @@ pub enum Refusal {
         /// The layout of the file.
         declared: LayoutName,
     },
-    /// A node belongs to the cluster already, but the catalogue is empty.
+    /// A node belongs to the cluster already, but the catalog is empty.
     #[error(
-        "{catalog} has no catalogue, but node {node} belongs to cluster {cluster} at map version {version}"
+        "{catalog} has no catalog, but node {node} belongs to cluster {cluster} at map version {version}"
     )]
     CatalogLost {
-        /// The catalogue node of the file.
+        /// The catalog node of the file.
         catalog: NodeName,
         /// A node that is a member.
         node: NodeName,
@@ -59,12 +59,12 @@ pub enum Refusal {
         /// With this version of the map.
         version: MapVersion,
     },
-    /// A node has seen a newer map than the catalogue.
+    /// A node has seen a newer map than the catalog.
     #[error(
-        "node {node} has map version {found}, newer than version {version} of the catalogue on {catalog}"
+        "node {node} has map version {found}, newer than version {version} of the catalog on {catalog}"
     )]
     CatalogBehind {
-        /// The catalogue node.
+        /// The catalog node.
         catalog: NodeName,
         /// Its version.
         version: MapVersion,
@@ -73,24 +73,24 @@ pub enum Refusal {
         /// The node's version.
         found: MapVersion,
     },
-    /// The catalogue was made by a later program.
+    /// The catalog was made by a later program.
     #[error(
-        "the catalogue on {catalog} was brought up to date by shardid {needs}, and this is shardid {have}"
+        "the catalog on {catalog} was brought up to date by shardid {needs}, and this is shardid {have}"
     )]
     CatalogNewer {
-        /// The catalogue node.
+        /// The catalog node.
         catalog: NodeName,
-        /// The program that the catalogue wants at least.
+        /// The program that the catalog wants at least.
         needs: String,
         /// This program.
         have: Version,
     },
     /// A migration that was run is not the one this program has.
     #[error(
-        "migration {version} ({name}) of the catalogue on {catalog} is not the one that this program has"
+        "migration {version} ({name}) of the catalog on {catalog} is not the one that this program has"
     )]
     CatalogEdited {
-        /// The catalogue node.
+        /// The catalog node.
         catalog: NodeName,
         /// The migration's number.
         version: i32,
@@ -129,11 +129,11 @@ pub enum Refusal {
     AnotherServer {
         /// The node.
         node: NodeName,
-        /// What the catalogue knows, or the node's shards do.
+        /// What the catalog knows, or the node's shards do.
         known: Identity,
         /// What answered.
         found: Identity,
-        /// Whether the catalogue is being made from the nodes.
+        /// Whether the catalog is being made from the nodes.
         rebuilt: bool,
     },
     /// A node takes no writes.
@@ -241,10 +241,10 @@ pub enum Refusal {
         /// The moves.
         moves: Vec<i64>,
     },
-    /// The catalogue is as new as the nodes.
-    #[error("the catalogue on {catalog} has map version {version}, and no node a newer one")]
+    /// The catalog is as new as the nodes.
+    #[error("the catalog on {catalog} has map version {version}, and no node a newer one")]
     NothingToRebuild {
-        /// The catalogue node.
+        /// The catalog node.
         catalog: NodeName,
         /// Its version.
         version: MapVersion,
@@ -284,13 +284,13 @@ impl Refusal {
                 "name the node that keeps the map as `catalog`, or restore its database; if it is lost for good, `shardid catalog rebuild` makes it anew from the nodes".into()
             }
             Self::CatalogBehind { catalog, .. } => format!(
-                "{catalog} was restored from an older backup, or is the catalogue no more: restore a newer one, or bring it up to the nodes by `shardid catalog rebuild`"
+                "{catalog} was restored from an older backup, or is the catalog no more: restore a newer one, or bring it up to the nodes by `shardid catalog rebuild`"
             ),
             Self::CatalogNewer { needs, .. } => {
                 format!("use shardid {needs} or later: `shardid --version` tells")
             }
             Self::CatalogEdited { .. } => {
-                "use the program that made this catalogue; released migrations never change".into()
+                "use the program that made this catalog; released migrations never change".into()
             }
             Self::OtherCluster { node, .. } => {
                 format!("look at `url` of node {node}, or give it a database of its own")
@@ -328,7 +328,7 @@ impl Refusal {
                 any(shards)
             ),
             Self::MovedAway { .. } => {
-                "the catalogue or the node seems to be restored from an older backup, or promoted without the end of a move; `shardid verify` says what can be done".into()
+                "the catalog or the node seems to be restored from an older backup, or promoted without the end of a move; `shardid verify` says what can be done".into()
             }
             Self::OtherLayout { node, shards, .. } => format!(
                 "leave {node} out of this cluster, or look at who uses it there: `SELECT * FROM shardid.shards WHERE shard = {}`",
@@ -346,7 +346,7 @@ impl Refusal {
                 moves.first().copied().unwrap_or_default()
             ),
             Self::NothingToRebuild { .. } => {
-                "`shardid plan` shows what is different; the catalogue needs nothing".into()
+                "`shardid plan` shows what is different; the catalog needs nothing".into()
             }
             Self::OnNoNode(_) => {
                 "put the nodes that hold them into the cluster file; a new one in their place would give ids again. How a node gets one back that it has lost is in docs/cluster.md (a node that has lost a shard)".into()

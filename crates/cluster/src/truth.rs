@@ -17,7 +17,7 @@ use crate::set::ShardSet;
 /// Everything that was seen.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Truth {
-    /// What the catalogue node keeps.
+    /// What the catalog node keeps.
     pub catalog: CatalogTruth,
     /// What each PostgreSQL node of the cluster file said.
     pub nodes: BTreeMap<NodeName, NodeTruth>,
@@ -26,7 +26,7 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// Finds the nodes to which the cluster file gives another name than the catalogue, and
+    /// Finds the nodes to which the cluster file gives another name than the catalog, and
     /// has what is known of them be by the new one.
     pub fn find_renames(&mut self, is_declared: impl Fn(&NodeName) -> bool) {
         let known = self.catalog.nodes.iter();
@@ -43,11 +43,11 @@ impl Truth {
         self.nodes.get(name).map_or_else(ShardSet::new, |seen| seen.awaited(name, &self.nodes))
     }
 
-    /// Takes the map from the nodes, where the catalogue is lost or older than they are.
+    /// Takes the map from the nodes, where the catalog is lost or older than they are.
     ///
     /// Each shard is on the node that has it, and that has to be one; or where a move that is
-    /// lost with the catalogue was about to open it. The map begins a new term, and what the
-    /// catalogue knows of moves is nothing to go by.
+    /// lost with the catalog was about to open it. The map begins a new term, and what the
+    /// catalog knows of moves is nothing to go by.
     pub fn rebuild_map(&mut self, declared: &Declared) -> Result<(), Refusal> {
         let members = self.nodes.values().filter_map(|node| node.member.as_ref());
         let ours = members.filter(|member| member.cluster == declared.name.as_str());
@@ -85,10 +85,10 @@ impl Truth {
     }
 }
 
-/// What the catalogue node keeps about the cluster.
+/// What the catalog node keeps about the cluster.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CatalogTruth {
-    /// The migrations of the catalogue's tables that were run, in order.
+    /// The migrations of the catalog's tables that were run, in order.
     pub migrations: Vec<Migration>,
     /// The program that last brought the tables up to date.
     pub program: Option<Version>,
@@ -130,7 +130,7 @@ impl CatalogTruth {
     }
 }
 
-/// The cluster that a catalogue is about. Texts, because they are not ours to check.
+/// The cluster that a catalog is about. Texts, because they are not ours to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogCluster {
     /// Its name.
@@ -141,7 +141,7 @@ pub struct CatalogCluster {
     pub shards: i64,
 }
 
-/// A node as the catalogue knows it.
+/// A node as the catalog knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogNode {
     /// Its weight.
@@ -150,7 +150,7 @@ pub struct CatalogNode {
     pub identity: Identity,
 }
 
-/// One migration of the catalogue's tables.
+/// One migration of the catalog's tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
     /// Its number, from 1 on.

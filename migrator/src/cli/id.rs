@@ -15,7 +15,7 @@ pub(crate) enum Id {
     /// Tell time, shard and slot of ids
     ///
     /// Needs no server for the layouts that come with shardid; another layout is
-    /// asked for at the catalogue node.
+    /// asked for at the catalog node.
     Decode(IdDecode),
     /// Tell the lowest id of an instant
     ///

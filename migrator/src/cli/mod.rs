@@ -26,9 +26,9 @@ use value::path;
 /// cluster; `plan` shows what is different on the servers, and `apply` changes
 /// that and nothing else.
 ///
-/// Data goes to stdout and talk to stderr. Exit codes: 0 done; 1 refused or
-/// failed, with nothing half-way; 2 the command line or the cluster file makes no
-/// sense; 3 a move is standing and wants `resume` or `abort`, or a change of the
+/// Data goes to stdout and messages to stderr. Exit codes: 0 done; 1 refused or
+/// failed, with nothing half-way; 2 the command line or the cluster file is
+/// invalid; 3 a move is unfinished and wants `resume` or `abort`, or a change of the
 /// servers of a ticket wants `tickets resume`.
 #[derive(Debug, Parser)]
 #[command(name = "shardid", version, max_term_width = 100, disable_help_subcommand = true)]
@@ -75,7 +75,7 @@ pub(crate) enum Command {
 
     /// Make the servers what the cluster file says
     ///
-    /// Installs or upgrades the extension and the catalogue, creates shards on
+    /// Installs or upgrades the extension and the catalog, creates shards on
     /// their nodes, and gives every node a copy of the map. A new cluster's
     /// shards are spread by weight; a shard that has a place is never moved.
     /// Makes the tickets, and lets servers that have forgotten numbers go on above
@@ -87,7 +87,7 @@ pub(crate) enum Command {
     /// nothing.
     Apply(Apply),
 
-    /// Make the catalogue anew where it is lost
+    /// Make the catalog anew where it is lost
     Catalog {
         #[command(subcommand)]
         command: Catalog,
@@ -100,7 +100,7 @@ pub(crate) enum Command {
 
     /// Show which shard lives on which node
     ///
-    /// Read from the catalogue, so it is right even while nodes are down.
+    /// Read from the catalog, so it is right even while nodes are down.
     Map(Map),
 
     /// Look for anything that could repeat or lose an id
@@ -132,7 +132,7 @@ pub(crate) enum Command {
     /// The shards go to the other nodes by weight, as with `rebalance`.
     Drain(Drain),
 
-    /// Move as few shards as even the nodes out
+    /// Even out the nodes with as few moves as possible
     ///
     /// Shows the plan and asks first. Run twice it changes nothing.
     Rebalance(Rebalance),
@@ -140,7 +140,7 @@ pub(crate) enum Command {
     /// Show the journal of moves, and what can be done with each
     Moves(Moves),
 
-    /// Go on with a move that is standing
+    /// Go on with a move that is unfinished
     Resume(Standing),
 
     /// Give a move up: the shard stays where it is, and everything that was made is removed
@@ -210,14 +210,14 @@ pub(crate) struct Plan {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Catalog {
-    /// Take the map from the nodes, where the catalogue is lost or older than they are
+    /// Take the map from the nodes, where the catalog is lost or older than they are
     ///
     /// All nodes must answer, and each shard be on exactly one of them. The node that the
-    /// cluster file names as `catalog` becomes the catalogue, and the map begins a new term:
+    /// cluster file names as `catalog` becomes the catalog, and the map begins a new term:
     /// its version is above all that anybody has read. Moves that were unfinished are ended in
     /// its journal, if it has one; `shardid verify` then shows what they left.
     ///
-    /// Shows the plan and asks first. Refused where the catalogue is as new as the nodes.
+    /// Shows the plan and asks first. Refused where the catalog is as new as the nodes.
     Rebuild(Rebuild),
 }
 

@@ -27,7 +27,7 @@ pub(crate) enum Tickets {
     /// As with `add-server`; those that leave hand out nothing more, and refuse
     /// their clients.
     RemoveServer(TicketsRemove),
-    /// Go on with a change of servers that is standing
+    /// Go on with a change of servers that is unfinished
     Resume {
         /// The ticket
         ticket: TicketName,

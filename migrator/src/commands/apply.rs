@@ -8,15 +8,15 @@ use futures_util::future::{join_all, try_join_all};
 use shardid_cluster::{NodeName, Plan, Step};
 
 use crate::cli::{Apply, Rebuild};
-use crate::commands::plan::{Asked, Whole, adopted, make, ticket_options};
+use crate::commands::plan::{Asked, FullPlan, adopted, make, ticket_options};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::moving;
-use crate::postgres::effects::Hand;
+use crate::postgres::effects::NodeSession;
 use crate::postgres::{catalog, connect, lock, look};
 use crate::stdout::print;
-use crate::talk::{self, Progress};
+use crate::talk::{self, ProgressBars};
 use crate::tickets;
 use crate::view::plan as view;
 
@@ -42,7 +42,7 @@ pub(super) async fn rebuild(file: Option<&Path>, args: Rebuild) -> Result<(), Fa
 async fn make_so(file: &ClusterFile, args: &Apply, asked: Asked) -> Result<(), Failure> {
     let wait = Duration::from_secs(args.wait_seconds_max.into());
     let options = ticket_options(&args.adopt, wait);
-    let shown = Whole::make(file, &args.adopt, &options, "apply", asked).await?;
+    let shown = FullPlan::make(file, &args.adopt, &options, "apply", asked).await?;
     let text = shown.text(file);
     if args.dry_run {
         print(&text)?;
@@ -80,8 +80,8 @@ async fn shards(
     shown: &Plan,
     wait: Duration,
 ) -> Result<(), Failure> {
-    let mut hands = hands(file).await?;
-    take_locks(file, &mut hands, wait).await?;
+    let mut sessions = sessions(file).await?;
+    take_locks(file, &mut sessions, wait).await?;
 
     // Somebody may have been here between the look and the lock.
     let mut truth = look::truth(file, "apply").await?;
@@ -96,10 +96,11 @@ async fn shards(
         return Ok(());
     }
     if plan.steps.iter().any(|step| matches!(step, Step::RebuildMap { .. })) {
-        // There is one catalogue: a move that an earlier one begins or goes on with would
+        // There is one catalog: a move that an earlier one begins or goes on with would
         // change what the map is being taken from.
-        for (_, hand) in hands.iter_mut().filter(|(node, _)| **node != file.declared.catalog) {
-            hand.close_catalog(&file.declared).await?;
+        for (_, session) in sessions.iter_mut().filter(|(node, _)| **node != file.declared.catalog)
+        {
+            session.close_catalog(&file.declared).await?;
         }
         truth = look::truth(file, "apply").await?;
         asked.change(file, &mut truth)?;
@@ -109,7 +110,7 @@ async fn shards(
                 .hint("look again with `shardid catalog rebuild --dry-run`"));
         }
     }
-    take_steps(file, &plan, &mut hands).await.map_err(|failure| {
+    take_steps(file, &plan, &mut sessions).await.map_err(|failure| {
         failure.hint("what was done stays done; `shardid apply` goes on from here")
     })?;
     talk::line(format_args!(
@@ -119,28 +120,32 @@ async fn shards(
     Ok(())
 }
 
-type Hands = BTreeMap<NodeName, Hand>;
+type Sessions = BTreeMap<NodeName, NodeSession>;
 
 /// A connection to every node.
-async fn hands(file: &ClusterFile) -> Result<Hands, Failure> {
+async fn sessions(file: &ClusterFile) -> Result<Sessions, Failure> {
     let connecting = file.postgres().map(|(node, address)| async move {
         let connection = connect(node, address, "apply").await?;
-        let mut hand = Hand { node: node.clone(), connection };
-        hand.bound().await?;
-        Ok::<_, Failure>((node.clone(), hand))
+        let mut session = NodeSession { node: node.clone(), connection };
+        session.bound().await?;
+        Ok::<_, Failure>((node.clone(), session))
     });
-    try_join_all(connecting).await.map(|hands| hands.into_iter().collect())
+    try_join_all(connecting).await.map(|sessions| sessions.into_iter().collect())
 }
 
-/// Takes the lock of the catalogue, which keeps other programs away, and then
+/// Takes the lock of the catalog, which keeps other programs away, and then
 /// those of all nodes: a program that was killed may have left a server process
 /// behind that is still at work there.
-async fn take_locks(file: &ClusterFile, hands: &mut Hands, wait: Duration) -> Result<(), Failure> {
+async fn take_locks(
+    file: &ClusterFile,
+    sessions: &mut Sessions,
+    wait: Duration,
+) -> Result<(), Failure> {
     let catalog = &file.declared.catalog;
-    let keeper = hands.get_mut(catalog).expect("the file was checked");
+    let keeper = sessions.get_mut(catalog).expect("the file was checked");
     lock::take(&mut keeper.connection, catalog, wait).await?;
-    for (node, hand) in hands.iter_mut().filter(|(node, _)| *node != catalog) {
-        lock::take(&mut hand.connection, node, wait).await?;
+    for (node, session) in sessions.iter_mut().filter(|(node, _)| *node != catalog) {
+        lock::take(&mut session.connection, node, wait).await?;
     }
     Ok(())
 }
@@ -177,29 +182,33 @@ fn phase(step: &Step) -> Phase {
     }
 }
 
-async fn take_steps(file: &ClusterFile, plan: &Plan, hands: &mut Hands) -> Result<(), Failure> {
+async fn take_steps(
+    file: &ClusterFile,
+    plan: &Plan,
+    sessions: &mut Sessions,
+) -> Result<(), Failure> {
     for now in PHASES {
         let steps: Vec<&Step> = plan.steps.iter().filter(|step| phase(step) == now).collect();
         if steps.is_empty() {
             continue;
         }
-        let keeper = hands.get_mut(&file.declared.catalog).expect("the file was checked");
+        let keeper = sessions.get_mut(&file.declared.catalog).expect("the file was checked");
         lock::check(&mut keeper.connection, &file.declared.catalog).await?;
         match now {
             Phase::Extension | Phase::Shards | Phase::Open => {
-                side_by_side(file, plan, &steps, hands).await?;
+                side_by_side(file, plan, &steps, sessions).await?;
             }
             // One after the other: nodes on one server share its roles.
             Phase::Following => {
-                let progress = Progress::new();
+                let progress = ProgressBars::new();
                 for step in steps {
                     let node = step.node().expect("each is about a node");
-                    let hand = hands.get_mut(node).expect("it is in the cluster file");
-                    take(file, plan, step, hand, &progress).await?;
+                    let session = sessions.get_mut(node).expect("it is in the cluster file");
+                    take(file, plan, step, session, &progress).await?;
                 }
             }
             Phase::Catalog | Phase::Forget => {
-                let progress = Progress::new();
+                let progress = ProgressBars::new();
                 for step in steps {
                     take(file, plan, step, keeper, &progress).await?;
                 }
@@ -215,15 +224,15 @@ async fn side_by_side(
     file: &ClusterFile,
     plan: &Plan,
     steps: &[&Step],
-    hands: &mut Hands,
+    sessions: &mut Sessions,
 ) -> Result<(), Failure> {
-    let progress = Progress::new();
-    let work = hands.values_mut().map(|hand| {
+    let progress = ProgressBars::new();
+    let work = sessions.values_mut().map(|session| {
         let progress = &progress;
         async move {
-            let node = hand.node.clone();
+            let node = session.node.clone();
             for step in steps.iter().filter(|step| step.node() == Some(&node)) {
-                take(file, plan, step, hand, progress).await?;
+                take(file, plan, step, session, progress).await?;
             }
             Ok(())
         }
@@ -236,11 +245,11 @@ async fn take(
     file: &ClusterFile,
     plan: &Plan,
     step: &Step,
-    hand: &mut Hand,
-    progress: &Progress,
+    session: &mut NodeSession,
+    progress: &ProgressBars,
 ) -> Result<(), Failure> {
-    cuts::at(format_args!("apply/before-{:?}-{}", phase(step), hand.node));
-    let done = try_take(file, plan, step, hand, progress).await;
+    cuts::at(format_args!("apply/before-{:?}-{}", phase(step), session.node));
+    let done = try_take(file, plan, step, session, progress).await;
     done.map_err(|failure| failure.detail(view::failed(step)))
 }
 
@@ -248,45 +257,47 @@ async fn try_take(
     file: &ClusterFile,
     plan: &Plan,
     step: &Step,
-    hand: &mut Hand,
-    progress: &Progress,
+    session: &mut NodeSession,
+    progress: &ProgressBars,
 ) -> Result<(), Failure> {
     let declared = &file.declared;
     match step {
-        Step::InstallExtension { .. } => hand.create_extension().await?,
-        Step::UpgradeExtension { .. } => hand.update_extension().await?,
-        Step::MigrateCatalog { node, .. } => catalog::migrate(&mut hand.connection, node).await?,
+        Step::InstallExtension { .. } => session.create_extension().await?,
+        Step::UpgradeExtension { .. } => session.update_extension().await?,
+        Step::MigrateCatalog { node, .. } => {
+            catalog::migrate(&mut session.connection, node).await?
+        }
         Step::WriteNode { node, weight, identity, .. } => {
-            hand.write_node(node, *weight, identity).await?;
+            session.write_node(node, *weight, identity).await?;
         }
         Step::RenameNode { rename, identity, version } => {
-            hand.rename_node(rename, identity, *version).await?;
+            session.rename_node(rename, identity, *version).await?;
         }
-        Step::WriteMap { map } => hand.write_map(declared, map).await?,
-        Step::RebuildMap { map } => hand.rebuild_map(declared, map).await?,
+        Step::WriteMap { map } => session.write_map(declared, map).await?,
+        Step::RebuildMap { map } => session.rebuild_map(declared, map).await?,
         Step::CreateShards { node, shards } => {
             let mut work = progress.begin(format!("{node}: create shards"), shards.len());
-            hand.create_shards(declared, shards, |count| work.advance(count)).await?;
+            session.create_shards(declared, shards, |count| work.advance(count)).await?;
             work.end(format_args!("  {}", view::done(step)));
             return Ok(());
         }
         Step::TellNode { was, to, shards, .. } => {
             if let Some(was) = was {
-                hand.rename_copy(declared, was).await?;
+                session.rename_copy(declared, was).await?;
             }
-            hand.place_shards(declared, &plan.map, *to, shards).await?;
+            session.place_shards(declared, &plan.map, *to, shards).await?;
         }
         Step::OpenShards { node, shards } => moving::open_shards(file, node, shards).await?,
-        Step::RemoveNode { node } => hand.remove_node(node).await?,
+        Step::RemoveNode { node } => session.remove_node(node).await?,
         Step::LetFollow { followers, .. } => {
             for (follower, role) in followers {
-                hand.let_follow(follower, role).await?;
+                session.let_follow(follower, role).await?;
             }
         }
         Step::Connect { node, streams } => moving::connect_anew(file, node, streams).await?,
         Step::ForgetFollowers { roles, .. } => {
             for role in roles {
-                hand.forget_follower(role).await?;
+                session.forget_follower(role).await?;
             }
         }
     }

@@ -10,7 +10,7 @@ use shardid_cluster::{MoveEvent, MoveState, next_state};
 use crate::cli::{EndMoves, Several};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::moving::{self, Entrance, Journal, Move, Options, Road, drive};
+use crate::moving::{self, ClaimedMove, Move, MoveContext, MoveJournal, Options, drive};
 use crate::stdout::print;
 use crate::talk;
 
@@ -46,7 +46,7 @@ async fn confirmed(
     closer: Closer,
     question: &str,
 ) -> Result<Vec<Move>, Failure> {
-    let mut journal = Journal::look(file).await?;
+    let mut journal = MoveJournal::look(file).await?;
     let mut failures = Vec::new();
     let mut records = Vec::new();
     for id in named.ids() {
@@ -144,10 +144,10 @@ pub(super) async fn abort(file: Option<&Path>, args: &EndMoves) -> Result<(), Fa
 async fn abort_one(file: &ClusterFile, record: &Move, options: Options) -> Result<(), Failure> {
     let Move { id, state, .. } = record;
     // First what writers wait for: the target may be down for long.
-    let mut entrance =
-        Entrance::enter(file, *id).await.map_err(|failure| stands(failure, *id, *state))?;
+    let mut claimed =
+        ClaimedMove::enter(file, *id).await.map_err(|failure| stands(failure, *id, *state))?;
     // Another program may have ended it since it was looked at.
-    let now = entrance.record.state;
+    let now = claimed.record.state;
     match now {
         MoveState::Aborted => {
             talk::line(format_args!("move {id} is aborted already"));
@@ -160,15 +160,15 @@ async fn abort_one(file: &ClusterFile, record: &Move, options: Options) -> Resul
         _ => {}
     }
     let nodes = moving::nodes_of(file, record);
-    let given_up = moving::watched(file, nodes, entrance.give_up(file)).await;
-    given_up.map_err(|failure| stands(failure, *id, entrance.record.state))?;
-    let mut road = entrance.road(file, options).await.map_err(|failure| {
+    let given_up = moving::watched(file, nodes, claimed.give_up(file)).await;
+    given_up.map_err(|failure| stands(failure, *id, claimed.record.state))?;
+    let mut context = claimed.context(file, options).await.map_err(|failure| {
         stands(failure, *id, MoveState::Aborting).detail(format!(
             "writers go on at {}; `shardid resume {id}` removes the rest once all servers are up",
             record.source
         ))
     })?;
-    let state = drive(&mut road).await?;
+    let state = drive(&mut context).await?;
     talk::line(format_args!("move {id} is {state}"));
     Ok(())
 }
@@ -207,7 +207,7 @@ async fn roll_back_one(file: &ClusterFile, record: &Move, options: Options) -> R
     // Before anything is written down: what does not follow cannot be gone back to.
     let unread = moving::readers(file, std::slice::from_ref(record)).await;
     Failure::all(unread.iter().filter_map(moving::Reader::refusal)).map_or(Ok(()), Err)?;
-    let mut journal = Journal::open(file).await?;
+    let mut journal = MoveJournal::open(file).await?;
     let id = journal.plan(*shard, target, source, Some(record.id), &record.schema, false).await;
     let id = match id {
         Ok(id) => id,
@@ -220,10 +220,10 @@ async fn roll_back_one(file: &ClusterFile, record: &Move, options: Options) -> R
     };
     drop(journal);
     talk::line(format_args!("move {id}: shard {shard} back from {target} to {source}"));
-    let mut road = Road::enter(file, id, options)
+    let mut context = MoveContext::enter(file, id, options)
         .await
         .map_err(|failure| stands(failure, id, MoveState::Planned))?;
-    let state = drive(&mut road).await?;
+    let state = drive(&mut context).await?;
     talk::line(format_args!("move {id} is {state}"));
     Ok(())
 }

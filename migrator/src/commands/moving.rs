@@ -13,7 +13,8 @@ use crate::cli::{self, By, Drain, ManyMoves, MoveOptions, Moves, Rebalance, Stan
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::moving::{
-    self, Checked, Journal, Options, Pace, Road, Server, check_all, drive, shard_sizes,
+    self, Checked, MoveContext, MoveJournal, MoveSession, Options, Pace, check_all, drive,
+    shard_sizes,
 };
 use crate::postgres::ids;
 use crate::stdout::{print, print_json};
@@ -95,7 +96,7 @@ async fn loads(
     let map: ShardMap = ids::map(file).await?;
     let mut loads = BTreeMap::new();
     for declared in file.declared.postgres() {
-        let mut server = Server::look(file, &declared.name).await?;
+        let mut server = MoveSession::look(file, &declared.name).await?;
         let sizes = shard_sizes(&mut server).await?;
         let size = |shard: Shard| {
             (shard, sizes.get(&shard.as_sql()).map_or(0, |bytes| bytes.unsigned_abs()))
@@ -192,22 +193,22 @@ async fn make_one(
     }
     let PlannedMove { shard, source, target } = planned;
     let Some(schema) = checked.schemas.get(&shard) else { return Ok(None) };
-    let mut journal = Journal::open(file).await?;
+    let mut journal = MoveJournal::open(file).await?;
     journal.number_above(checked.highest_number).await?;
     let id = journal.plan(shard, &source, &target, None, schema, !how.no_rollback).await?;
     drop(journal);
     moving::line(format_args!("move {id}: shard {shard} from {source} to {target}"));
-    let entered = Road::enter(file, id, Options::from(how.options)).await;
-    let mut road = entered.map_err(|failure| {
+    let entered = MoveContext::enter(file, id, Options::from(how.options)).await;
+    let mut context = entered.map_err(|failure| {
         failure.standing().hint(format!("`shardid resume {id}` or `shardid abort {id}`"))
     })?;
-    drive(&mut road).await?;
+    drive(&mut context).await?;
     Ok(Some(shard))
 }
 
 pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failure> {
     let file = ClusterFile::load(file)?;
-    let mut journal = Journal::open(&file).await?;
+    let mut journal = MoveJournal::open(&file).await?;
     let moves = journal.list(args.over.into()).await?;
     let log = journal.log(&moves).await?;
     if args.json {
@@ -223,21 +224,23 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
 
 pub(super) async fn resume(file: Option<&Path>, args: &Standing) -> Result<(), Failure> {
     let file = ClusterFile::load(file)?;
-    let record = Journal::open(&file).await?.read(args.id).await?;
+    let record = MoveJournal::open(&file).await?.read(args.id).await?;
     if record.state.is_over() {
         talk::line(format_args!("move {} is {} already", args.id, record.state));
         return Ok(());
     }
     moving::watch_for_interrupts(false);
-    let mut road = Road::enter(&file, args.id, args.options.into())
+    let mut context = MoveContext::enter(&file, args.id, args.options.into())
         .await
         .map_err(|failure| stands(failure, args.id, record.state))?;
-    let state = drive(&mut road).await?;
+    let state = drive(&mut context).await?;
     talk::line(format_args!("move {} is {state}", args.id));
     Ok(())
 }
 
 /// A failure that leaves a move standing.
 pub(super) fn stands(failure: Failure, id: i64, state: MoveState) -> Failure {
-    failure.detail(format!("move {id} stands, {state} or earlier")).standing()
+    failure
+        .detail(format!("move {id} is unfinished (state: {state}, or an earlier one)"))
+        .standing()
 }

@@ -21,7 +21,7 @@ const EXTENSION_MIN: Version = Version::new(0, 1, 0);
 pub(super) async fn run(file: Option<&Path>, args: &cli::Plan) -> Result<(), Failure> {
     let file = ClusterFile::load_any(file)?;
     let options = ticket_options(&args.adopt, Duration::ZERO);
-    let made = Whole::make(&file, &args.adopt, &options, "plan", Asked::default()).await;
+    let made = FullPlan::make(&file, &args.adopt, &options, "plan", Asked::default()).await;
     if args.json {
         print_json(&match &made {
             Ok(whole) => whole.json(&file),
@@ -60,14 +60,14 @@ impl Asked {
 }
 
 /// The plan for shards and that for tickets, with what they were made of.
-pub(super) struct Whole {
+pub(super) struct FullPlan {
     /// `None` in a cluster of ticket servers alone.
     pub(super) shards: Option<(Truth, Plan)>,
     /// `None` where tickets are nobody's business.
     pub(super) tickets: Option<TicketPlan>,
 }
 
-impl Whole {
+impl FullPlan {
     /// Looks at all servers and makes both plans.
     pub(super) async fn make(
         file: &ClusterFile,

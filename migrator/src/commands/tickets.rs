@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::stdout::{print, print_json};
 use crate::talk;
-use crate::tickets::{self, Journal, Look, Wanted};
+use crate::tickets::{self, Look, TicketJournal, Wanted};
 use crate::view::tickets as view;
 
 pub(super) async fn run(file: Option<&Path>, command: &Tickets) -> Result<ExitCode, Failure> {
@@ -112,7 +112,7 @@ async fn change(
         }
     }
     // What is looked at from here on, nobody else changes.
-    let mut journal = Journal::connect(file, "tickets").await?;
+    let mut journal = TicketJournal::connect(file, "tickets").await?;
     journal.session.lock(&journal.node, wait).await?;
     let Some((wanted, truth)) = prepare(file, args, &after, gone, above).await? else {
         return Ok(());
@@ -145,12 +145,12 @@ async fn prepare(
     if let Some(change) = look.truth.changes.iter().find(|change| change.ticket == *ticket) {
         if change.after == after {
             let hint = format!("`shardid tickets resume {ticket}` goes on with it");
-            return Err(Failure::new(format!("this very change of ticket {ticket} is standing"))
+            return Err(Failure::new(format!("this very change of ticket {ticket} is unfinished"))
                 .hint(hint)
                 .standing());
         }
         return Err(Failure::new(format!(
-            "another change of the servers of ticket {ticket} is standing"
+            "another change of the servers of ticket {ticket} is unfinished"
         ))
         .hint(format!("end it first: `shardid tickets resume {ticket}`"))
         .standing());
@@ -263,12 +263,12 @@ fn no_ticket(file: &ClusterFile, ticket: &TicketName) -> Failure {
 
 async fn resume(file: &ClusterFile, ticket: &TicketName, wait: u32) -> Result<(), Failure> {
     let wait = Duration::from_secs(wait.into());
-    let mut journal = Journal::connect(file, "tickets").await?;
+    let mut journal = TicketJournal::connect(file, "tickets").await?;
     journal.session.lock(&journal.node, wait).await?;
     let standing = journal.read().await?.changes.into_iter().find(|c| c.ticket == *ticket);
     let Some(standing) = standing else {
         return Err(Failure::new(format!(
-            "no change of the servers of ticket {ticket} is standing"
+            "no change of the servers of ticket {ticket} is unfinished"
         ))
         .hint("shardid tickets status"));
     };
@@ -279,7 +279,7 @@ async fn resume(file: &ClusterFile, ticket: &TicketName, wait: u32) -> Result<()
 /// Remembers the servers as they are now, and says what is left for a person to do.
 async fn finish(
     file: &ClusterFile,
-    journal: &mut Journal,
+    journal: &mut TicketJournal,
     ticket: &TicketName,
 ) -> Result<(), Failure> {
     let servers: Vec<NodeName> =
@@ -321,8 +321,10 @@ async fn verify(file: &ClusterFile, args: &TicketsVerify) -> Result<ExitCode, Fa
             && let Some(first) = answer.missing.first()
         {
             let what = match answer.missing.len() - 1 {
-                0 => format!("{first} of schema shardid is missing"),
-                more => format!("{first} and {more} more of schema shardid are missing"),
+                0 => format!("{first} of schema shardid is missing, or of an earlier version"),
+                more => format!(
+                    "{first} and {more} more of schema shardid are missing, or of an earlier version"
+                ),
             };
             // A view that is dropped by hand tells of no restore.
             let mend = match answer.missing.iter().all(|one| one.starts_with("view ")) {
@@ -339,7 +341,7 @@ async fn verify(file: &ClusterFile, args: &TicketsVerify) -> Result<ExitCode, Fa
     for ticket in &file.declared.tickets {
         if !look.truth.known.contains_key(&ticket.name) && !changing(&ticket.name) {
             said.push(format!(
-                "ticket {} of the cluster file is not in the catalogue: shardid apply",
+                "ticket {} of the cluster file is not in the catalog: shardid apply",
                 ticket.name
             ));
         }
@@ -355,7 +357,7 @@ async fn verify(file: &ClusterFile, args: &TicketsVerify) -> Result<ExitCode, Fa
     // A server that is down, or wrong, keeps nobody from remembering the others.
     let (sound, not_remembered) = sound(&look, &found);
     if !args.dry_run && !sound.servers.is_empty() {
-        let mut journal = Journal::connect(file, "verify").await?;
+        let mut journal = TicketJournal::connect(file, "verify").await?;
         journal.session.lock(&journal.node, Duration::from_secs(10)).await?;
         tickets::apply::remember(file, &mut journal, &sound).await?;
     }

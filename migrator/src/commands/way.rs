@@ -6,7 +6,7 @@ use shardid_cluster::{MoveState, NodeName, Shard};
 
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::moving::{Journal, Move};
+use crate::moving::{Move, MoveJournal};
 
 /// What there is beside a move.
 pub(super) struct Beside<'a> {
@@ -19,7 +19,7 @@ impl<'a> Beside<'a> {
     /// Reads all moves, and where the shards of some are.
     pub(super) async fn read(
         file: &'a ClusterFile,
-        journal: &mut Journal,
+        journal: &mut MoveJournal,
         records: &[Move],
     ) -> Result<Self, Failure> {
         let mut homes = BTreeMap::new();

@@ -16,7 +16,7 @@ use futures_util::future::try_join_all;
 use crate::cli::{DevDown, DevUp};
 use crate::dev::account::Account;
 use crate::dev::find_mysql::Mysql;
-use crate::dev::server::Server;
+use crate::dev::server::PostgresServer;
 use crate::dev::state::{ServerState, State};
 use crate::failure::Failure;
 use crate::file::{EMBEDDED_FOLDER, FILE_NAME};
@@ -60,12 +60,14 @@ pub(crate) async fn up(args: &DevUp) -> Result<(), Failure> {
     let (state_ref, account) = (&state, &account);
     let starting = state.servers.clone().into_iter().filter_map(|server| {
         let installation = installation.as_ref()?;
-        Some(async move { Server::new(state_ref, server, account, installation).up().await })
+        Some(
+            async move { PostgresServer::new(state_ref, server, account, installation).up().await },
+        )
     });
     let servers = try_join_all(starting).await?;
     let starting = state.ticket_servers.clone().into_iter().filter_map(|server| {
         let mysql = state_ref.mysql.as_ref()?;
-        Some(async move { mysql::Server::new(state_ref, server, account, mysql).up().await })
+        Some(async move { mysql::MysqlServer::new(state_ref, server, account, mysql).up().await })
     });
     let ticket_servers = try_join_all(starting).await?;
     // A port that was taken meanwhile was changed for a free one.
@@ -100,8 +102,8 @@ fn counts(args: &DevUp, before: Option<&State>) -> Result<(usize, usize), Failur
         (0, 0) => Err(Failure::usage("there would be no servers")
             .hint("for ticket servers alone: `shardid dev up --nodes 0 --ticket-servers 2`")),
         (nodes, _) if nodes > 0 && there.0 == 0 && there.1 > 0 => {
-            // The catalogue is on the first node, and stays there.
-            Err(Failure::new("these are ticket servers alone, and a PostgreSQL node would have to keep the catalogue")
+            // The catalog is on the first node, and stays there.
+            Err(Failure::new("these are ticket servers alone, and a PostgreSQL node would have to keep the catalog")
                 .hint("begin anew: `shardid dev down --delete`, then `shardid dev up`"))
         }
         counts => Ok(counts),
@@ -173,14 +175,14 @@ pub(crate) async fn down(args: &DevDown) -> Result<(), Failure> {
     if !state.servers.is_empty() {
         let installation = Installation::at(&state.bin)?;
         let stopping = state.servers.iter().map(|server| {
-            let server = Server::new(&state, server.clone(), &account, &installation);
+            let server = PostgresServer::new(&state, server.clone(), &account, &installation);
             async move { server.down().await }
         });
         try_join_all(stopping).await?;
     }
     if let Some(mysql) = &state.mysql {
         let stopping = state.ticket_servers.iter().map(|server| {
-            let server = mysql::Server::new(&state, server.clone(), &account, mysql);
+            let server = mysql::MysqlServer::new(&state, server.clone(), &account, mysql);
             async move { server.down().await }
         });
         try_join_all(stopping).await?;
@@ -221,13 +223,16 @@ pub(crate) async fn status() -> Result<(), Failure> {
     if !state.servers.is_empty() {
         let installation = Installation::at(&state.bin)?;
         for server in &state.servers {
-            row(server, Server::new(&state, server.clone(), &account, &installation).pid().await?);
+            row(
+                server,
+                PostgresServer::new(&state, server.clone(), &account, &installation).pid().await?,
+            );
         }
         programs.push_str(&format!("\nPostgreSQL in {}", state.bin.display()));
     }
     if let Some(mysql) = &state.mysql {
         for server in &state.ticket_servers {
-            row(server, mysql::Server::new(&state, server.clone(), &account, mysql).pid());
+            row(server, mysql::MysqlServer::new(&state, server.clone(), &account, mysql).pid());
         }
         programs.push_str(&format!("\n{}", mysql.shown()));
     }

@@ -26,14 +26,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const ACCOUNTS: &str = include_str!("mysql.sql");
 
 /// A server with all that it takes to steer it.
-pub(super) struct Server<'a> {
+pub(super) struct MysqlServer<'a> {
     state: &'a State,
     server: ServerState,
     account: &'a Account,
     mysql: &'a Mysql,
 }
 
-impl<'a> Server<'a> {
+impl<'a> MysqlServer<'a> {
     pub(super) fn new(
         state: &'a State,
         server: ServerState,

@@ -19,14 +19,14 @@ const SETTINGS: &str = include_str!("postgresql.conf");
 const ACCESS: &str = include_str!("pg_hba.conf");
 
 /// A server with all that it takes to steer it.
-pub(super) struct Server<'a> {
+pub(super) struct PostgresServer<'a> {
     state: &'a State,
     server: ServerState,
     account: &'a Account,
     installation: &'a Installation,
 }
 
-impl<'a> Server<'a> {
+impl<'a> PostgresServer<'a> {
     pub(super) fn new(
         state: &'a State,
         server: ServerState,

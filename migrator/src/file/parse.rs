@@ -195,7 +195,7 @@ struct Shards(ShardCount);
 
 impl<'de> Deserialize<'de> for Shards {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let number = from.deserialize_i64(Whole("a whole number of shards"))?;
+        let number = from.deserialize_i64(WholeNumber("a whole number of shards"))?;
         ShardCount::new(number).map(Self).map_err(de::Error::custom)
     }
 }
@@ -212,7 +212,7 @@ impl Default for Weight {
 impl<'de> Deserialize<'de> for Weight {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         const MAX: i64 = 1_000_000;
-        let number = from.deserialize_i64(Whole("a whole number as weight"))?;
+        let number = from.deserialize_i64(WholeNumber("a whole number as weight"))?;
         if !(0..=MAX).contains(&number) {
             return Err(de::Error::custom(format!("a weight is 0 to {MAX}, not {number}")));
         }
@@ -221,9 +221,9 @@ impl<'de> Deserialize<'de> for Weight {
 }
 
 /// Says what was expected in words of the file, not of the program.
-struct Whole(&'static str);
+struct WholeNumber(&'static str);
 
-impl Visitor<'_> for Whole {
+impl Visitor<'_> for WholeNumber {
     type Value = i64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

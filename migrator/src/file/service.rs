@@ -46,7 +46,7 @@ pub(super) fn fill_in(
         ServiceError::Unknown(name, files.join(" or "))
     })?;
     url.set_query(None);
-    let said = |key: &str| match key {
+    let is_known = |key: &str| match key {
         "host" | "hostaddr" => url.host_str().is_some_and(|host| !host.is_empty()),
         "port" => url.port().is_some(),
         "user" => !url.username().is_empty(),
@@ -54,7 +54,7 @@ pub(super) fn fill_in(
         "dbname" => url.path().len() > 1,
         _ => false,
     };
-    let in_url = |key: &str| said(key) || pairs.iter().any(|(k, _)| k == key);
+    let in_url = |key: &str| is_known(key) || pairs.iter().any(|(k, _)| k == key);
     let from_file: Vec<_> = settings.into_iter().filter(|(key, _)| !in_url(key)).collect();
     let mut query = url.query_pairs_mut();
     for (key, value) in pairs.iter().filter(|(key, _)| key != "service").chain(&from_file) {

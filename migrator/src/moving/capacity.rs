@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shardid_cluster::{NodeName, PlannedMove};
 
-use super::server::Server;
+use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::sql;
@@ -71,7 +71,7 @@ impl Share {
 /// that would do.
 pub(super) async fn missing(
     file: &ClusterFile,
-    servers: &mut BTreeMap<NodeName, Server>,
+    servers: &mut BTreeMap<NodeName, MoveSession>,
     moves: &[PlannedMove],
     pace: Pace,
 ) -> Result<Vec<Failure>, Failure> {
@@ -99,7 +99,7 @@ pub(super) async fn missing(
         let server = match servers.get_mut(node) {
             Some(server) => server,
             None => {
-                journal = Server::look(file, node).await?;
+                journal = MoveSession::look(file, node).await?;
                 &mut journal
             }
         };
@@ -110,8 +110,8 @@ pub(super) async fn missing(
 
 /// The same for one move that is written down already, and has its sessions.
 pub(super) async fn missing_for_one(
-    source: &mut Server,
-    target: &mut Server,
+    source: &mut MoveSession,
+    target: &mut MoveSession,
     way_back: bool,
 ) -> Result<Vec<Failure>, Failure> {
     let pace = Pace { parallel: 1, way_back };
@@ -145,12 +145,12 @@ impl Bound {
     }
 }
 
-async fn bounds(server: &mut Server) -> Result<Vec<Bound>, Failure> {
+async fn bounds(server: &mut MoveSession) -> Result<Vec<Bound>, Failure> {
     server.rows(sqlx::query_as(sql!("move/check/capacity.sql"))).await
 }
 
 async fn missing_on(
-    server: &mut Server,
+    server: &mut MoveSession,
     share: Share,
     pace: Pace,
 ) -> Result<Vec<Failure>, Failure> {

@@ -2,18 +2,21 @@
 
 use std::time::Instant;
 
+use super::context::MoveContext;
 use super::outcome::Fence;
-use super::road::Road;
 use super::{compare, schema, sequences, unseen};
 use crate::failure::Failure;
 
-pub(super) async fn carry_over(road: &mut Road<'_>, deadline: Instant) -> Result<Fence, Failure> {
-    if let lost @ Fence::Lost(_) = unseen::behind_fence(road, deadline).await? {
+pub(super) async fn carry_over(
+    context: &mut MoveContext<'_>,
+    deadline: Instant,
+) -> Result<Fence, Failure> {
+    if let lost @ Fence::Lost(_) = unseen::behind_fence(context, deadline).await? {
         return Ok(lost);
     }
-    schema::check_unchanged(road).await?;
-    if let lost @ Fence::Lost(_) = compare::within(road, deadline).await? {
+    schema::check_unchanged(context).await?;
+    if let lost @ Fence::Lost(_) = compare::within(context, deadline).await? {
         return Ok(lost);
     }
-    sequences::carry_over(road, deadline).await
+    sequences::carry_over(context, deadline).await
 }

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardid_cluster::{MoveKind, NodeName, PlannedMove, Shard};
 
 use super::capacity::{self, Pace};
+use super::context::MoveContext;
 use super::copies::check_new_copy;
-use super::journal::{Journal, Move};
+use super::journal::{Move, MoveJournal};
 use super::member::{has_extension, not_of_cluster};
-use super::problem::said;
-use super::road::Road;
-use super::server::Server;
+use super::move_session::MoveSession;
+use super::problem::failures_of;
 use super::stream::oldest_transaction;
 use super::{preflight, schema};
 use crate::failure::Failure;
@@ -30,7 +30,7 @@ use needs::{needs, target_problems};
 pub(crate) struct Checked {
     /// The shards' schemas.
     pub(crate) schemas: BTreeMap<Shard, String>,
-    /// The highest number of a move that something on the nodes is named after: a catalogue
+    /// The highest number of a move that something on the nodes is named after: a catalog
     /// from an older backup has drawn it before, and may not know it.
     pub(crate) highest_number: i64,
 }
@@ -46,7 +46,7 @@ pub(crate) async fn check_all(
     dry_run: bool,
     pace: Pace,
 ) -> Result<Checked, Failure> {
-    let journal = Journal::look(file).await?.list(i64::MAX).await?;
+    let journal = MoveJournal::look(file).await?.list(i64::MAX).await?;
     let mut failures: Vec<Failure> = moves.iter().filter_map(|m| standing(&journal, m)).collect();
     // What is found on the nodes of those is the work of the move that stands.
     let free: Vec<_> = moves.iter().filter(|m| standing(&journal, m).is_none()).cloned().collect();
@@ -93,18 +93,18 @@ async fn connect(
     file: &ClusterFile,
     moves: &[PlannedMove],
     failures: &mut Vec<Failure>,
-) -> Result<BTreeMap<NodeName, Server>, Failure> {
-    let mut servers: BTreeMap<NodeName, Server> = BTreeMap::new();
+) -> Result<BTreeMap<NodeName, MoveSession>, Failure> {
+    let mut servers: BTreeMap<NodeName, MoveSession> = BTreeMap::new();
     let mut bare: BTreeSet<NodeName> = BTreeSet::new();
     for node in moves.iter().flat_map(|planned| [&planned.source, &planned.target]) {
         if servers.contains_key(node) || bare.contains(node) {
             continue;
         }
-        let mut server = Server::look(file, node).await?;
+        let mut server = MoveSession::look(file, node).await?;
         nodes::check_commits(&mut server).await?;
         let problems = nodes::server_problems(&mut server).await?;
-        failures.extend(said(node, problems));
-        failures.extend(said(node, not_of_cluster(&mut server, file).await?));
+        failures.extend(failures_of(node, problems));
+        failures.extend(failures_of(node, not_of_cluster(&mut server, file).await?));
         if has_extension(&mut server).await? {
             servers.insert(node.clone(), server);
         } else {
@@ -117,14 +117,14 @@ async fn connect(
 /// Says what is in the way of one move, on its two nodes. Returns the schema of the shard, if it
 /// has one.
 async fn check_one(
-    servers: &mut BTreeMap<NodeName, Server>,
+    servers: &mut BTreeMap<NodeName, MoveSession>,
     journal: &[Move],
     planned: &PlannedMove,
     failures: &mut Vec<Failure>,
 ) -> Result<Option<String>, Failure> {
     let source = servers.get_mut(&planned.source).expect("connected above");
     let (home, problems) = shard::shard_problems(source, planned.shard).await?;
-    failures.extend(said(&planned.source, problems));
+    failures.extend(failures_of(&planned.source, problems));
     let Some(home) = home else { return Ok(None) };
     shard::stays_behind(source, planned.shard, &home.schema).await?;
     let needs = needs(source, planned.shard, &home.schema).await?;
@@ -132,7 +132,7 @@ async fn check_one(
     let by_owners = nodes::applies_by_owners(target).await?;
     let source = servers.get_mut(&planned.source).expect("connected above");
     let problems = shard::appliers(source, by_owners, &home.schema).await?;
-    failures.extend(said(&planned.source, problems));
+    failures.extend(failures_of(&planned.source, problems));
     let target = servers.get_mut(&planned.target).expect("connected above");
     failures.extend(old_copies(journal, planned));
     let mut problems = target_problems(target, needs).await?;
@@ -140,57 +140,59 @@ async fn check_one(
     if !journal.iter().any(|m| is_old_copy_at(m, planned)) {
         problems.extend(shard::room(target, &home.schema).await?);
     }
-    failures.extend(said(&planned.target, problems));
+    failures.extend(failures_of(&planned.target, problems));
     Ok(Some(home.schema))
 }
 
 /// The same for one move that is written down already.
-pub(super) async fn check_again(road: &mut Road<'_>) -> Result<(), Failure> {
+pub(super) async fn check_again(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     let mut failures = Vec::new();
-    for server in [&mut road.source, &mut road.target] {
+    for server in [&mut context.source, &mut context.target] {
         nodes::check_commits(server).await?;
-        let problems = not_of_cluster(server, road.file).await?;
-        failures.extend(said(&server.node, problems));
+        let problems = not_of_cluster(server, context.file).await?;
+        failures.extend(failures_of(&server.node, problems));
     }
     if !failures.is_empty() {
         return Failure::all(failures).map_or(Ok(()), Err);
     }
-    if road.record.kind == MoveKind::Copy {
-        failures.extend(said(
-            &road.source.node.clone(),
-            nodes::server_problems(&mut road.source).await?,
+    if context.record.kind == MoveKind::Copy {
+        failures.extend(failures_of(
+            &context.source.node.clone(),
+            nodes::server_problems(&mut context.source).await?,
         ));
-        failures.extend(said(
-            &road.target.node.clone(),
-            nodes::server_problems(&mut road.target).await?,
+        failures.extend(failures_of(
+            &context.target.node.clone(),
+            nodes::server_problems(&mut context.target).await?,
         ));
-        let way_back = road.record.way_back;
+        let way_back = context.record.way_back;
         let missing =
-            capacity::missing_for_one(&mut road.source, &mut road.target, way_back).await?;
+            capacity::missing_for_one(&mut context.source, &mut context.target, way_back).await?;
         failures.extend(missing);
-        let by_owners = nodes::applies_by_owners(&mut road.target).await?;
-        let problems = shard::appliers(&mut road.source, by_owners, &road.record.schema).await?;
-        failures.extend(said(&road.source.node, problems));
-        let needs = needs(&mut road.source, road.record.shard, &road.record.schema).await?;
-        let mut problems = target_problems(&mut road.target, needs).await?;
-        problems.extend(shard::room(&mut road.target, &road.record.schema).await?);
-        failures.extend(said(&road.target.node, problems));
+        let by_owners = nodes::applies_by_owners(&mut context.target).await?;
+        let problems =
+            shard::appliers(&mut context.source, by_owners, &context.record.schema).await?;
+        failures.extend(failures_of(&context.source.node, problems));
+        let needs =
+            needs(&mut context.source, context.record.shard, &context.record.schema).await?;
+        let mut problems = target_problems(&mut context.target, needs).await?;
+        problems.extend(shard::room(&mut context.target, &context.record.schema).await?);
+        failures.extend(failures_of(&context.target.node, problems));
     }
-    if road.record.kind == MoveKind::Rollback {
-        check_new_copy(&mut road.source, &road.record).await?;
-        for what in schema::not_carried_back(road).await? {
-            road.say(format_args!(
+    if context.record.kind == MoveKind::Rollback {
+        check_new_copy(&mut context.source, &context.record).await?;
+        for what in schema::not_carried_back(context).await? {
+            context.say(format_args!(
                 "not carried back from {}: {what} differs on {}",
-                road.source.node, road.target.node
+                context.source.node, context.target.node
             ));
         }
     }
-    let (_, problems) = shard::shard_problems(&mut road.source, road.record.shard).await?;
-    failures.extend(said(&road.source.node, problems));
-    if let Some(seconds) = oldest_transaction(&mut road.source).await? {
-        road.say(format_args!(
+    let (_, problems) = shard::shard_problems(&mut context.source, context.record.shard).await?;
+    failures.extend(failures_of(&context.source.node, problems));
+    if let Some(seconds) = oldest_transaction(&mut context.source).await? {
+        context.say(format_args!(
             "a transaction on {} has been open for {seconds} s: the copy begins when it ends",
-            road.source.node
+            context.source.node
         ));
     }
     Failure::all(failures).map_or(Ok(()), Err)

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use shardid_cluster::MoveKind;
 use sqlx::AssertSqlSafe;
 
+use super::context::{Marks, MoveContext};
+use super::move_session::{Batch, MoveSession};
 use super::options::Verify;
 use super::outcome::Fence;
-use super::road::{Marks, Road};
-use super::server::{Batch, Server};
 use super::{following, stop};
 use crate::failure::Failure;
 use crate::postgres::{failure, is_sqlstate, sql};
@@ -42,19 +42,19 @@ type Sum = (i64, String);
 
 /// Compares all rows of both copies, as of one moment, while writers go on; small ones are compared
 /// behind the fence.
-pub(super) async fn fully(road: &mut Road<'_>) -> Result<(), Failure> {
-    if road.options.verify != Verify::Full || road.compared.is_some() {
+pub(super) async fn fully(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    if context.options.verify != Verify::Full || context.compared.is_some() {
         return Ok(());
     }
-    let tables = tables(road).await?;
-    if is_small(road, &tables) {
+    let tables = tables(context).await?;
+    if is_small(context, &tables) {
         return Ok(());
     }
-    let marks = marks(road).await?;
-    let mut here = Server::connect(road.file, &road.source.node).await?;
-    let mut there = Server::connect(road.file, &road.target.node).await?;
+    let marks = marks(context).await?;
+    let mut here = MoveSession::connect(context.file, &context.source.node).await?;
+    let mut there = MoveSession::connect(context.file, &context.target.node).await?;
     let mut moments = 0;
-    while !one_moment(road, &mut here, &mut there).await? {
+    while !one_moment(context, &mut here, &mut there).await? {
         moments += 1;
         if moments == MOMENTS_MAX {
             return Err(Failure::new(format!(
@@ -62,73 +62,76 @@ pub(super) async fn fully(road: &mut Road<'_>) -> Result<(), Failure> {
             ))
             .hint(format!(
                 "`shardid resume {}` when less is written; `--verify cheap` compares small shards only",
-                road.record.id
+                context.record.id
             )));
         }
         tokio::time::sleep(Duration::from_millis(20 * u64::from(moments))).await;
     }
-    road.say("comparing all rows");
+    context.say("comparing all rows");
     let (began, mut rows) = (Instant::now(), 0);
     for (table, ..) in tables {
         let (ours, theirs) = tokio::join!(sum(&mut here, &table), sum(&mut there, &table));
         let (ours, theirs) = (ours?, theirs?);
-        check(road, &table, &ours, &theirs)?;
+        check(context, &table, &ours, &theirs)?;
         rows += ours.0;
         stop::check_stop()?;
     }
     let seconds = began.elapsed().as_secs_f64();
-    road.say(format_args!("{rows} rows compared in {seconds:.1} s"));
-    road.compared = Some(marks);
+    context.say(format_args!("{rows} rows compared in {seconds:.1} s"));
+    context.compared = Some(marks);
     Ok(())
 }
 
 /// Whether there is little enough to compare it while writers wait.
-fn is_small(road: &Road<'_>, tables: &[Rows]) -> bool {
+fn is_small(context: &MoveContext<'_>, tables: &[Rows]) -> bool {
     let rows: i64 = tables.iter().map(|table| table.1).sum();
     let bytes: i64 = tables.iter().map(|table| table.2).sum();
-    rows <= CHEAP_ROWS && bytes <= CHEAP_BYTES && !road.compares_slowly
+    rows <= CHEAP_ROWS && bytes <= CHEAP_BYTES && !context.compares_slowly
 }
 
-async fn marks(road: &mut Road<'_>) -> Result<Marks, Failure> {
-    let query = sqlx::query_as(sql!("move/compare/marks.sql")).bind(road.record.schema.clone());
-    let tables: Vec<(String, String)> = road.source.rows(query).await?;
+async fn marks(context: &mut MoveContext<'_>) -> Result<Marks, Failure> {
+    let query = sqlx::query_as(sql!("move/compare/marks.sql")).bind(context.record.schema.clone());
+    let tables: Vec<(String, String)> = context.source.rows(query).await?;
     let target: Vec<String> =
-        road.target.column(sqlx::query_scalar(sql!("move/compare/start.sql"))).await?;
+        context.target.column(sqlx::query_scalar(sql!("move/compare/start.sql"))).await?;
     Ok(Marks { tables: tables.into_iter().collect(), target: target.concat() })
 }
 
 /// Compares both copies behind the fence, if that is asked for and they are small; of large ones,
 /// whether what was compared before is what there is.
-pub(super) async fn within(road: &mut Road<'_>, deadline: Instant) -> Result<Fence, Failure> {
-    if road.options.verify == Verify::None {
+pub(super) async fn within(
+    context: &mut MoveContext<'_>,
+    deadline: Instant,
+) -> Result<Fence, Failure> {
+    if context.options.verify == Verify::None {
         return Ok(Fence::Held);
     }
-    let tables = tables(road).await?;
-    if !is_small(road, &tables) {
-        return match road.options.verify {
-            Verify::Full => still_as_compared(road).await,
+    let tables = tables(context).await?;
+    if !is_small(context, &tables) {
+        return match context.options.verify {
+            Verify::Full => still_as_compared(context).await,
             _ => Ok(Fence::Held),
         };
     }
-    let most = deadline.min(Instant::now() + road.options.fence_max / PART);
-    bound(road, Some(most)).await?;
-    let outcome = compare(road, tables).await;
-    bound(road, None).await?;
+    let most = deadline.min(Instant::now() + context.options.fence_max / PART);
+    bound(context, Some(most)).await?;
+    let outcome = compare(context, tables).await;
+    bound(context, None).await?;
     outcome
 }
 
-async fn still_as_compared(road: &mut Road<'_>) -> Result<Fence, Failure> {
-    let now = marks(road).await?;
-    let why = match road.compared.take() {
+async fn still_as_compared(context: &mut MoveContext<'_>) -> Result<Fence, Failure> {
+    let now = marks(context).await?;
+    let why = match context.compared.take() {
         Some(then) if then == now => {
-            road.compared = Some(then);
+            context.compared = Some(then);
             return Ok(Fence::Held);
         }
         Some(then) => {
             let other = now.tables.iter().find(|(name, mark)| then.tables.get(*name) != Some(mark));
             match other {
                 Some((name, _)) => format!("table {name} was rewritten since it was compared"),
-                None => format!("node {} was started since it was compared", road.target.node),
+                None => format!("node {} was started since it was compared", context.target.node),
             }
         }
         None => "it has grown, and is to be compared before".to_owned(),
@@ -136,57 +139,59 @@ async fn still_as_compared(road: &mut Road<'_>) -> Result<Fence, Failure> {
     Ok(Fence::Lost(why))
 }
 
-async fn compare(road: &mut Road<'_>, tables: Vec<Rows>) -> Result<Fence, Failure> {
+async fn compare(context: &mut MoveContext<'_>, tables: Vec<Rows>) -> Result<Fence, Failure> {
     for (table, ..) in tables {
-        let (ours, theirs) =
-            tokio::join!(try_sum(&mut road.source, &table), try_sum(&mut road.target, &table));
+        let (ours, theirs) = tokio::join!(
+            try_sum(&mut context.source, &table),
+            try_sum(&mut context.target, &table)
+        );
         let (Some(ours), Some(theirs)) = (ours?, theirs?) else {
             // Before the next fence, where it may take as long as it does.
-            road.compares_slowly = true;
+            context.compares_slowly = true;
             return Ok(Fence::Lost("comparing both copies took too long".to_owned()));
         };
-        check(road, &table, &ours, &theirs)?;
+        check(context, &table, &ours, &theirs)?;
     }
     Ok(Fence::Held)
 }
 
 /// No statement on either server may go on after the deadline.
-async fn bound(road: &mut Road<'_>, deadline: Option<Instant>) -> Result<(), Failure> {
+async fn bound(context: &mut MoveContext<'_>, deadline: Option<Instant>) -> Result<(), Failure> {
     let most = deadline.map_or(Duration::ZERO, |deadline| {
         deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
     });
-    let (here, there) = tokio::join!(road.source.bound(most), road.target.bound(most));
+    let (here, there) = tokio::join!(context.source.bound(most), context.target.bound(most));
     here.and(there)
 }
 
-fn check(road: &Road<'_>, table: &str, ours: &Sum, theirs: &Sum) -> Result<(), Failure> {
+fn check(context: &MoveContext<'_>, table: &str, ours: &Sum, theirs: &Sum) -> Result<(), Failure> {
     if ours == theirs {
         return Ok(());
     }
-    let which = match road.record.kind {
+    let which = match context.record.kind {
         MoveKind::Copy => "the new copy",
         MoveKind::Rollback => "the old copy",
     };
     Err(Failure::new(format!(
         "{which} of table {table} differs: {} rows on {}, {} on {}",
-        ours.0, road.source.node, theirs.0, road.target.node
+        ours.0, context.source.node, theirs.0, context.target.node
     ))
-    .hint(format!("`shardid abort {}`: the shard stays where it is", road.record.id)))
+    .hint(format!("`shardid abort {}`: the shard stays where it is", context.record.id)))
 }
 
-async fn tables(road: &mut Road<'_>) -> Result<Vec<Rows>, Failure> {
-    let query = sqlx::query_as(sql!("move/carry/tables.sql")).bind(road.record.schema.as_str());
-    road.source.rows(query).await
+async fn tables(context: &mut MoveContext<'_>) -> Result<Vec<Rows>, Failure> {
+    let query = sqlx::query_as(sql!("move/carry/tables.sql")).bind(context.record.schema.as_str());
+    context.source.rows(query).await
 }
 
-async fn sum(server: &mut Server, table: &str) -> Result<Sum, Failure> {
+async fn sum(server: &mut MoveSession, table: &str) -> Result<Sum, Failure> {
     let statement = sum_statement(server, table).await?;
     let row = sqlx::query_as(AssertSqlSafe(statement)).fetch_one(&mut server.connection).await;
     row.map_err(|error| failure(&server.node, &error))
 }
 
 /// The same; none where the server has run out of time.
-async fn try_sum(server: &mut Server, table: &str) -> Result<Option<Sum>, Failure> {
+async fn try_sum(server: &mut MoveSession, table: &str) -> Result<Option<Sum>, Failure> {
     let statement = sum_statement(server, table).await?;
     match sqlx::query_as(AssertSqlSafe(statement)).fetch_one(&mut server.connection).await {
         Ok(row) => Ok(Some(row)),
@@ -195,7 +200,7 @@ async fn try_sum(server: &mut Server, table: &str) -> Result<Option<Sum>, Failur
     }
 }
 
-async fn sum_statement(server: &mut Server, table: &str) -> Result<String, Failure> {
+async fn sum_statement(server: &mut MoveSession, table: &str) -> Result<String, Failure> {
     let query = sqlx::query_scalar(sql!("move/carry/sum.sql")).bind(table);
     Ok(server.column::<String>(query).await?.concat())
 }
@@ -203,18 +208,18 @@ async fn sum_statement(server: &mut Server, table: &str) -> Result<String, Failu
 /// Has both servers remember what they see at a moment at which both copies are
 /// the same; false where they did not come to be, and nobody waits any more.
 async fn one_moment(
-    road: &mut Road<'_>,
-    here: &mut Server,
-    there: &mut Server,
+    context: &mut MoveContext<'_>,
+    here: &mut MoveSession,
+    there: &mut MoveSession,
 ) -> Result<bool, Failure> {
-    following::catch_up(road).await?;
+    following::catch_up(context).await?;
     let query = sqlx::query_scalar(sql!("move/compare/hold.sql"))
-        .bind(road.record.schema.as_str())
+        .bind(context.record.schema.as_str())
         .bind(i64::try_from(MOMENT_MS).unwrap_or(i64::MAX));
-    let statements: Vec<String> = road.source.column(query).await?;
-    let Batch::Done = road.source.begin_with(statements).await? else { return Ok(false) };
-    let outcome = remember(road, here, there).await;
-    road.source.run(sqlx::query(sql!("move/rollback.sql"))).await?;
+    let statements: Vec<String> = context.source.column(query).await?;
+    let Batch::Done = context.source.begin_with(statements).await? else { return Ok(false) };
+    let outcome = remember(context, here, there).await;
+    context.source.run(sqlx::query(sql!("move/rollback.sql"))).await?;
     let both = outcome?;
     if !both {
         here.run(sqlx::query(sql!("move/rollback.sql"))).await?;
@@ -224,9 +229,9 @@ async fn one_moment(
 
 /// While the source's tables are locked.
 async fn remember(
-    road: &mut Road<'_>,
-    here: &mut Server,
-    there: &mut Server,
+    context: &mut MoveContext<'_>,
+    here: &mut MoveSession,
+    there: &mut MoveSession,
 ) -> Result<bool, Failure> {
     let deadline = Instant::now() + Duration::from_millis(MOMENT_MS);
     // What has been committed must be on disk to be sent.
@@ -235,7 +240,7 @@ async fn remember(
     // The first query of the transaction: from here on it sees nothing new.
     let position = sqlx::query_scalar(sql!("move/stream/flushed.sql"));
     let position = here.column::<String>(position).await?.concat();
-    if !following::drained(road, &position, deadline).await? {
+    if !following::drained(context, &position, deadline).await? {
         return Ok(false);
     }
     there.run(sqlx::query(sql!("move/compare/begin.sql"))).await?;

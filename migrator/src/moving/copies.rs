@@ -3,19 +3,19 @@
 use shardid_cluster::MoveState;
 
 use super::journal::Move;
-use super::server::Server;
+use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::postgres::sql;
 
 /// Refuses to go back where the copy that is left, which goes at the end, would take something along.
-pub(super) async fn check_new_copy(server: &mut Server, record: &Move) -> Result<(), Failure> {
+pub(super) async fn check_new_copy(server: &mut MoveSession, record: &Move) -> Result<(), Failure> {
     let outside = outside_of(server, &record.schema).await?;
     if outside.is_empty() { Ok(()) } else { Err(takes_along(server, record, &outside)) }
 }
 
 /// Refuses to drop a copy in which somebody has made tables that are none of the shard.
 pub(super) fn check_made_since(
-    server: &Server,
+    server: &MoveSession,
     record: &Move,
     made: &[String],
 ) -> Result<(), Failure> {
@@ -37,7 +37,7 @@ pub(super) fn check_made_since(
 }
 
 /// Says what would go with a copy.
-pub(super) fn takes_along(server: &Server, record: &Move, outside: &[String]) -> Failure {
+pub(super) fn takes_along(server: &MoveSession, record: &Move, outside: &[String]) -> Failure {
     Failure::new(format!(
         "the copy in schema {} cannot be dropped: with it would go {}",
         record.schema,
@@ -48,7 +48,10 @@ pub(super) fn takes_along(server: &Server, record: &Move, outside: &[String]) ->
 }
 
 /// What would go with a schema and is none of it, nor ours, which goes before.
-pub(super) async fn outside_of(server: &mut Server, schema: &str) -> Result<Vec<String>, Failure> {
+pub(super) async fn outside_of(
+    server: &mut MoveSession,
+    schema: &str,
+) -> Result<Vec<String>, Failure> {
     let query = sqlx::query_scalar(sql!("move/closure.sql", "move/clean/outside.sql")).bind(schema);
     let mut outside: Vec<String> = server.column(query).await?;
     outside.retain(|what| {

@@ -1,12 +1,12 @@
-//! The loop of a move: what the state says is done, then the next state is written.
+//! A move as the driver takes it: the effects of its states.
 
 use std::time::{Duration, Instant};
 
 use shardid_cluster::{Effect, MoveEvent, MoveState, effects, next_state};
 
+use super::context::MoveContext;
+use super::move_session::MoveSession;
 use super::outcome::Fence;
-use super::road::Road;
-use super::server::Server;
 use super::watch::Sessions;
 use super::{
     carry, checks, clean, compare, fence, following, schema, sequences, stop, stream, throttle,
@@ -15,6 +15,7 @@ use super::{
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
+use crate::intent::{self, Intent};
 use crate::postgres::sql;
 
 /// How often a fence is tried before the move is left standing.
@@ -32,21 +33,23 @@ const STOP_AFTER: Duration = Duration::from_secs(2);
 const CANCEL_EVERY: Duration = Duration::from_secs(1);
 const CANCELS_MAX: u32 = 10;
 
-/// Drives a move until it is over; what stands is said in the failure.
-pub(crate) async fn drive(road: &mut Road<'_>) -> Result<MoveState, Failure> {
-    let outcome = match road.sessions().await {
-        Ok(sessions) => watch::over(road.file, sessions, run(road)).await,
+/// Drives a move until it is over; the failure says what is unfinished.
+pub(crate) async fn drive(context: &mut MoveContext<'_>) -> Result<MoveState, Failure> {
+    let outcome = match context.sessions().await {
+        Ok(sessions) => watch::over(context.file, sessions, run(context)).await,
         Err(failure) => Err(failure),
     };
-    if outcome.is_err() && road.record.state == MoveState::Fenced {
+    if outcome.is_err() && context.record.state == MoveState::Fenced {
         // Writers must not wait for somebody to come and look. Perhaps the way
         // there is lost as well.
-        let _ = tokio::time::timeout(GIVE_UP_MAX, give_up_fence(road)).await;
+        let _ = tokio::time::timeout(GIVE_UP_MAX, give_up_fence(context)).await;
     }
     outcome.map_err(|failure| {
-        let (id, state) = (road.record.id, road.record.state);
-        let failure = failure
-            .detail(format!("move {id} of shard {} stands in state {state}", road.record.shard));
+        let (id, state) = (context.record.id, context.record.state);
+        let failure = failure.detail(format!(
+            "move {id} of shard {} is unfinished (state: {state})",
+            context.record.shard
+        ));
         let failure = failure.standing();
         match state.can_abort() && state != MoveState::Aborting {
             true => failure
@@ -56,87 +59,122 @@ pub(crate) async fn drive(road: &mut Road<'_>) -> Result<MoveState, Failure> {
     })
 }
 
-async fn run(road: &mut Road<'_>) -> Result<MoveState, Failure> {
-    let workers = road.workers().await?;
-    let mut fences = 0;
-    while !road.record.state.is_over() {
-        let state = road.record.state;
-        let began = Instant::now();
-        let event = match take_effects(road, state, &workers).await? {
+async fn run(context: &mut MoveContext<'_>) -> Result<MoveState, Failure> {
+    let workers = context.workers().await?;
+    let mut run = Run { context, workers, fences: 0, began: Instant::now() };
+    intent::drive(&mut run).await?;
+    Ok(run.context.record.state)
+}
+
+/// One run of the program on a move.
+struct Run<'r, 'f> {
+    context: &'r mut MoveContext<'f>,
+    workers: Sessions,
+    /// How many fences were lost.
+    fences: u32,
+    /// When the effects of the present state began.
+    began: Instant,
+}
+
+impl Intent for Run<'_, '_> {
+    type State = MoveState;
+    type Event = MoveEvent;
+
+    fn unfinished(&self) -> Option<MoveState> {
+        let state = self.context.record.state;
+        (!state.is_over()).then_some(state)
+    }
+
+    async fn take_effects(&mut self) -> Result<MoveEvent, Failure> {
+        self.began = Instant::now();
+        let state = self.context.record.state;
+        let event = match take_effects(self.context, state, &self.workers).await? {
             Fence::Held => MoveEvent::Finished,
             Fence::Lost(why) => {
-                fences += 1;
-                road.say(format_args!("back to following: {why}"));
-                if fences == FENCES_TOLD {
-                    road.say(format_args!(
-                        "{fences} fences were lost: a larger `--fence-seconds-max` lets writers wait longer, and where fewer write it goes sooner; Ctrl-C stops here"
-                    ));
-                }
-                if fences >= FENCES_MAX {
-                    give_up_fence(road).await?;
-                    return Err(Failure::new(format!(
-                        "the fence could not be held {fences} times: {why}"
-                    )));
-                }
+                self.lost_fence(&why).await?;
                 MoveEvent::FenceLost
             }
         };
-        let next = next_state(road.record.kind, state, event).map_err(Failure::new)?;
+        let next = next_state(self.context.record.kind, state, event).map_err(Failure::new)?;
         if next == MoveState::Fenced {
             stop::check_stop()?;
         }
-        cuts::at(format_args!("{state}/before-next"));
-        road.advance(event).await?;
-        cuts::at(format_args!("{state}/after-next"));
-        if state == MoveState::Fenced && next == MoveState::Switched {
-            road.say(format_args!("switched to {}", road.target.node));
-        }
-        tell(road, state, next, began.elapsed());
-        if next == MoveState::Following && state == MoveState::Fenced {
-            tokio::time::sleep(Duration::from_millis(200 * u64::from(fences.min(25)))).await;
-        }
+        Ok(event)
     }
-    Ok(road.record.state)
+
+    async fn advance(&mut self, event: MoveEvent) -> Result<(), Failure> {
+        let state = self.context.record.state;
+        self.context.advance(event).await?;
+        let next = self.context.record.state;
+        tell(self.context, state, next, self.began.elapsed());
+        if next == MoveState::Following && state == MoveState::Fenced {
+            tokio::time::sleep(Duration::from_millis(200 * u64::from(self.fences.min(25)))).await;
+        }
+        Ok(())
+    }
 }
 
-fn tell(road: &Road<'_>, state: MoveState, next: MoveState, took: Duration) {
-    match (state, next) {
-        (MoveState::Copying, MoveState::Following) => {
-            road.say(format_args!(
-                "copied in {:.1} s; {} follows",
-                took.as_secs_f64(),
-                road.target.node
+impl Run<'_, '_> {
+    /// Says why a fence was lost. An error where that was one too many.
+    async fn lost_fence(&mut self, why: &str) -> Result<(), Failure> {
+        self.fences += 1;
+        let fences = self.fences;
+        self.context.say(format_args!("back to following: {why}"));
+        if fences == FENCES_TOLD {
+            self.context.say(format_args!(
+                "{fences} fences were lost: a larger `--fence-seconds-max` lets writers wait longer, and where fewer write it goes sooner; Ctrl-C stops here"
             ));
         }
-        (MoveState::Aborting, MoveState::Aborted) => {
-            road.say(format_args!("aborted: it stays on {}", road.source.node));
+        if fences >= FENCES_MAX {
+            give_up_fence(self.context).await?;
+            return Err(Failure::new(format!("the fence could not be held {fences} times: {why}")));
         }
-        (MoveState::Switched, MoveState::Done) => road.say("done"),
+        Ok(())
+    }
+}
+
+fn tell(context: &MoveContext<'_>, state: MoveState, next: MoveState, took: Duration) {
+    match (state, next) {
+        (MoveState::Copying, MoveState::Following) => {
+            context.say(format_args!(
+                "copied in {:.1} s; {} follows",
+                took.as_secs_f64(),
+                context.target.node
+            ));
+        }
+        (MoveState::Fenced, MoveState::Switched) => {
+            context.say(format_args!("switched to {}", context.target.node));
+        }
+        (MoveState::Aborting, MoveState::Aborted) => {
+            context.say(format_args!("aborted: it stays on {}", context.source.node));
+        }
+        (MoveState::Switched, MoveState::Done) => context.say("done"),
         _ => {}
     }
 }
 
 /// Lets writers go on after something went wrong behind the fence.
-async fn give_up_fence(road: &mut Road<'_>) -> Result<(), Failure> {
-    if road.record.state == MoveState::Fenced {
-        road.advance(MoveEvent::FenceLost).await?;
+async fn give_up_fence(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    if context.record.state == MoveState::Fenced {
+        context.advance(MoveEvent::FenceLost).await?;
     }
-    if fence::lower(road).await.is_err() {
+    if fence::lower(context).await.is_err() {
         // Perhaps only our connection is gone.
-        let term = road.source.term();
-        road.source = Server::connect_as(road.file, &road.record.source, term).await?;
-        fence::lower(road).await?;
+        let term = context.source.term();
+        context.source =
+            MoveSession::connect_as(context.file, &context.record.source, term).await?;
+        fence::lower(context).await?;
     }
     Ok(())
 }
 
 async fn take_effects(
-    road: &mut Road<'_>,
+    context: &mut MoveContext<'_>,
     state: MoveState,
     workers: &Sessions,
 ) -> Result<Fence, Failure> {
-    let deadline = Instant::now() + road.options.fence_max;
-    for effect in effects(road.record.kind, state) {
+    let deadline = Instant::now() + context.options.fence_max;
+    for effect in effects(context.record.kind, state) {
         // Behind the fence it goes on, one way or the other: writers wait.
         let may_stand = !matches!(state, MoveState::Fenced | MoveState::Switched);
         if may_stand {
@@ -144,8 +182,8 @@ async fn take_effects(
         }
         cuts::at(format_args!("{state}/before-{effect:?}"));
         let outcome = match may_stand {
-            true => take_unless_stopped(road, *effect, deadline, workers).await?,
-            false => take(road, *effect, deadline).await?,
+            true => take_unless_stopped(context, *effect, deadline, workers).await?,
+            false => take(context, *effect, deadline).await?,
         };
         if let lost @ Fence::Lost(_) = outcome {
             return Ok(lost);
@@ -159,13 +197,13 @@ async fn take_effects(
 /// for long (an index that is built, a lock or somebody's transaction that is waited
 /// for) are cancelled: that is one of the failures after which it can be taken again.
 async fn take_unless_stopped(
-    road: &mut Road<'_>,
+    context: &mut MoveContext<'_>,
     effect: Effect,
     deadline: Instant,
     workers: &Sessions,
 ) -> Result<Fence, Failure> {
-    let file = road.file;
-    let mut work = std::pin::pin!(take(road, effect, deadline));
+    let file = context.file;
+    let mut work = std::pin::pin!(take(context, effect, deadline));
     let stopped = async {
         stop::standing().await;
         tokio::time::sleep(STOP_AFTER).await;
@@ -188,7 +226,7 @@ async fn take_unless_stopped(
 /// Cancels what sessions are at, as far as their servers can be reached.
 async fn cancel(file: &ClusterFile, sessions: &Sessions) {
     for (node, pids) in sessions {
-        if let Ok(mut server) = Server::connect(file, node).await {
+        if let Ok(mut server) = MoveSession::connect(file, node).await {
             let query = sqlx::query(sql!("move/cancel.sql")).bind(pids.clone());
             let _ = server.run(query).await;
         }
@@ -196,36 +234,40 @@ async fn cancel(file: &ClusterFile, sessions: &Sessions) {
     tokio::time::sleep(CANCEL_EVERY).await;
 }
 
-async fn take(road: &mut Road<'_>, effect: Effect, deadline: Instant) -> Result<Fence, Failure> {
+async fn take(
+    context: &mut MoveContext<'_>,
+    effect: Effect,
+    deadline: Instant,
+) -> Result<Fence, Failure> {
     match effect {
         Effect::Check => {
-            checks::check_again(road).await?;
-            throttle::hold_back(road).await?;
+            checks::check_again(context).await?;
+            throttle::hold_back(context).await?;
         }
-        Effect::MakeSchema => schema::make(road).await?,
-        Effect::Publish => stream::publish(road).await?,
-        Effect::Subscribe => stream::subscribe(road).await?,
-        Effect::AwaitCopy => following::await_copy(road).await?,
-        Effect::MakeIndexes => schema::make_indexes(road).await?,
-        Effect::PrepareWayBack => stream::prepare_way_back(road).await?,
-        Effect::Compare => compare::fully(road).await?,
-        Effect::AwaitClose => following::await_close(road).await?,
-        Effect::RaiseFence => return fence::raise(road, deadline).await,
-        Effect::AwaitDrained => return following::await_drained(road, deadline).await,
-        Effect::CarryOver => return carry::carry_over(road, deadline).await,
-        Effect::SealWayBack => stream::seal_way_back(road).await?,
-        Effect::GuardSource => fence::guard(road).await?,
-        Effect::CloseOldCopy => sequences::close_old_copy(road).await?,
-        Effect::OpenTarget => fence::open(road).await?,
+        Effect::MakeSchema => schema::make(context).await?,
+        Effect::Publish => stream::publish(context).await?,
+        Effect::Subscribe => stream::subscribe(context).await?,
+        Effect::AwaitCopy => following::await_copy(context).await?,
+        Effect::MakeIndexes => schema::make_indexes(context).await?,
+        Effect::PrepareWayBack => stream::prepare_way_back(context).await?,
+        Effect::Compare => compare::fully(context).await?,
+        Effect::AwaitClose => following::await_close(context).await?,
+        Effect::RaiseFence => return fence::raise(context, deadline).await,
+        Effect::AwaitDrained => return following::await_drained(context, deadline).await,
+        Effect::CarryOver => return carry::carry_over(context, deadline).await,
+        Effect::SealWayBack => stream::seal_way_back(context).await?,
+        Effect::GuardSource => fence::guard(context).await?,
+        Effect::CloseOldCopy => sequences::close_old_copy(context).await?,
+        Effect::OpenTarget => fence::open(context).await?,
         Effect::EndStream => {
-            unseen::look_back(road).await?;
-            stream::end(road).await?;
+            unseen::look_back(context).await?;
+            stream::end(context).await?;
         }
-        Effect::OpenWayBack => stream::open_way_back(road).await?,
-        Effect::TellNodes => fence::tell_nodes(road).await?,
-        Effect::CleanUp => clean::clean_up(road).await?,
-        Effect::LowerFence => fence::lower(road).await?,
-        Effect::RemoveAll => clean::remove_all(road).await?,
+        Effect::OpenWayBack => stream::open_way_back(context).await?,
+        Effect::TellNodes => fence::tell_nodes(context).await?,
+        Effect::CleanUp => clean::clean_up(context).await?,
+        Effect::LowerFence => fence::lower(context).await?,
+        Effect::RemoveAll => clean::remove_all(context).await?,
     }
     Ok(Fence::Held)
 }

@@ -3,8 +3,8 @@
 use super::copies::{check_made_since, takes_along};
 use super::fence;
 use super::journal::Move;
+use super::move_session::{Batch, MoveSession};
 use super::progress::line;
-use super::server::{Batch, Server};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::postgres::{connect, failure, sql};
@@ -18,7 +18,7 @@ const QUIET_MS: u64 = 2_000;
 /// One transaction locks its tables, looks what would go, drops, and looks whether anything
 /// else has gone. A type or a function of the schema is not locked by that: what comes to need
 /// one in the moment between the look and the drop goes with it.
-pub(super) async fn drop_schema(server: &mut Server, record: &Move) -> Result<(), Failure> {
+pub(super) async fn drop_schema(server: &mut MoveSession, record: &Move) -> Result<(), Failure> {
     let schema = record.schema.as_str();
     let of_schema = |text: &'static str| sqlx::query_scalar::<_, String>(text).bind(schema);
     let locks = server.column(of_schema(sql!("move/clean/lock.sql"))).await?;
@@ -42,7 +42,7 @@ pub(super) async fn drop_schema(server: &mut Server, record: &Move) -> Result<()
     dropped.and(ended)
 }
 
-async fn drop_behind_locks(server: &mut Server, record: &Move) -> Result<(), Failure> {
+async fn drop_behind_locks(server: &mut MoveSession, record: &Move) -> Result<(), Failure> {
     let schema = record.schema.as_str();
     let of_schema = |text: &'static str| sqlx::query_scalar::<_, String>(text).bind(schema);
     let home = sqlx::query_scalar(sql!("move/clean/is_home.sql")).bind(record.shard.as_sql());
@@ -76,7 +76,7 @@ async fn drop_behind_locks(server: &mut Server, record: &Move) -> Result<(), Fai
     check_made_since(server, record, &made)
 }
 
-fn is_home(server: &Server, record: &Move, state: &str) -> Failure {
+fn is_home(server: &MoveSession, record: &Move, state: &str) -> Failure {
     Failure::new(format!(
         "schema {} is no copy: shard {} lives there, and is {state}",
         record.schema, record.shard
@@ -87,7 +87,7 @@ fn is_home(server: &Server, record: &Move, state: &str) -> Failure {
 
 /// What was to stay, and this transaction has dropped. What others drop meanwhile is gone for
 /// another session too.
-async fn gone_with_it(server: &mut Server) -> Result<Vec<String>, Failure> {
+async fn gone_with_it(server: &mut MoveSession) -> Result<Vec<String>, Failure> {
     let gone: Vec<(i64, i64)> = server.rows(sqlx::query_as(sql!("move/clean/gone.sql"))).await?;
     if gone.is_empty() {
         return Ok(Vec::new());
@@ -99,7 +99,7 @@ async fn gone_with_it(server: &mut Server) -> Result<Vec<String>, Failure> {
     still_there.map_err(|error| failure(&server.node, &error))
 }
 
-async fn still_used(server: &mut Server, record: &Move) -> Failure {
+async fn still_used(server: &mut MoveSession, record: &Move) -> Failure {
     let what = format!("could not drop the copy in schema {}", record.schema);
     fence::held(server, &record.schema, &what).await.hint(fence::AGAIN)
 }

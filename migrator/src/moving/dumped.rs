@@ -8,7 +8,7 @@ use shardid_cluster::FOLLOWER_PREFIX;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use super::server::Server;
+use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::postgres::installation::client_program;
 
@@ -30,7 +30,7 @@ pub(super) struct Dump {
 
 impl Dump {
     /// Takes one from a server.
-    pub(super) async fn of(server: &Server, schema: &str) -> Result<Self, Failure> {
+    pub(super) async fn of(server: &MoveSession, schema: &str) -> Result<Self, Failure> {
         let file = tempfile::NamedTempFile::new()
             .map_err(|error| Failure::new(format!("could not make a temporary file: {error}")))?;
         let mut command = client_program("pg_dump")?;

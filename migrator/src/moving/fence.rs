@@ -4,16 +4,16 @@ use std::time::{Duration, Instant};
 
 use shardid_cluster::{LeftoverKind, MapVersion, NodeName, Shard, ShardSet};
 
+use super::context::MoveContext;
 use super::home::Home;
 use super::journal::Move;
+use super::move_session::{Batch, MoveSession};
 use super::outcome::Fence;
 use super::progress::line;
-use super::road::Road;
 use super::sequences;
-use super::server::{Batch, Server};
 use crate::failure::Failure;
 use crate::file::Address;
-use crate::postgres::effects::Hand;
+use crate::postgres::effects::NodeSession;
 use crate::postgres::{failure, ids, sql};
 
 /// The longest a fence waits for the locks on the tables, and again for those who
@@ -28,16 +28,19 @@ const LOCK_MS: u64 = 10_000;
 /// What is of no use any more goes only where nobody has to wait for that for longer.
 const DROP_MS: u64 = 100;
 
-pub(super) async fn raise(road: &mut Road<'_>, deadline: Instant) -> Result<Fence, Failure> {
-    let (shard, schema) = (road.record.shard.as_sql(), road.record.schema.clone());
-    road.leave_on_source(LeftoverKind::Fence, &schema).await?;
+pub(super) async fn raise(
+    context: &mut MoveContext<'_>,
+    deadline: Instant,
+) -> Result<Fence, Failure> {
+    let (shard, schema) = (context.record.shard.as_sql(), context.record.schema.clone());
+    context.leave_on_source(LeftoverKind::Fence, &schema).await?;
     let query = sqlx::query_scalar(sql!("move/fence/raise.sql")).bind(shard).bind(&schema);
-    let statements = road.source.column(query).await?;
+    let statements = context.source.column(query).await?;
     let left = deadline.saturating_duration_since(Instant::now()).as_millis();
     let lock_ms = u64::try_from(left).unwrap_or(LOCK_MS_MAX).clamp(1, LOCK_MS_MAX);
-    Ok(match road.source.quickly(statements, lock_ms).await? {
+    Ok(match context.source.quickly(statements, lock_ms).await? {
         Batch::Done => Fence::Held,
-        Batch::LockTimeout => Fence::Lost(match holders(&mut road.source, &schema).await {
+        Batch::LockTimeout => Fence::Lost(match holders(&mut context.source, &schema).await {
             Some(holders) => format!("a lock on its tables was held for {lock_ms} ms by {holders}"),
             None => format!("somebody held a lock on its tables for {lock_ms} ms"),
         }),
@@ -45,21 +48,21 @@ pub(super) async fn raise(road: &mut Road<'_>, deadline: Instant) -> Result<Fenc
 }
 
 /// Takes the fence down, if anything of it stands.
-pub(super) async fn lower(road: &mut Road<'_>) -> Result<(), Failure> {
-    sequences::let_go(road);
-    lower_on(&mut road.source, &road.record).await?;
-    road.forget(&[LeftoverKind::Fence], &road.record.schema.clone()).await
+pub(super) async fn lower(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    sequences::let_go(context);
+    lower_on(&mut context.source, &context.record).await?;
+    context.forget(&[LeftoverKind::Fence], &context.record.schema.clone()).await
 }
 
-/// The same with a hand on the source alone: the target may be down.
-pub(super) async fn lower_on(source: &mut Server, record: &Move) -> Result<(), Failure> {
+/// The same with a session on the source alone: the target may be down.
+pub(super) async fn lower_on(source: &mut MoveSession, record: &Move) -> Result<(), Failure> {
     let lowered = lower_shard(source, record.shard, &record.schema).await;
     lowered.map_err(|failure| failure.hint(resume(record)))
 }
 
 /// The same for a shard of which nothing is known but where it is.
 pub(super) async fn lower_shard(
-    source: &mut Server,
+    source: &mut MoveSession,
     shard: Shard,
     schema: &str,
 ) -> Result<(), Failure> {
@@ -80,7 +83,7 @@ pub(super) async fn lower_shard(
 /// Takes away the triggers around a shard that is open, which let everybody write, as far as nobody is in
 /// the way: to switch one off waits for VACUUM and its like, to drop it for readers, too.
 pub(super) async fn switch_off(
-    server: &mut Server,
+    server: &mut MoveSession,
     shard: i32,
     schema: &str,
 ) -> Result<(), Failure> {
@@ -109,7 +112,7 @@ fn resume(record: &Move) -> String {
 }
 
 /// Who holds what could not be had in time.
-pub(super) async fn held(server: &mut Server, schema: &str, what: &str) -> Failure {
+pub(super) async fn held(server: &mut MoveSession, schema: &str, what: &str) -> Failure {
     let whose = match holders(server, schema).await {
         None => "somebody held a lock on the shard's tables or sequences".to_owned(),
         Some(holders) => format!("locks on tables of schema {schema} are held by {holders}"),
@@ -118,37 +121,41 @@ pub(super) async fn held(server: &mut Server, schema: &str, what: &str) -> Failu
 }
 
 /// Who holds locks on the tables of a schema that keep writers or a fence out, if anybody does.
-async fn holders(server: &mut Server, schema: &str) -> Option<String> {
+async fn holders(server: &mut MoveSession, schema: &str) -> Option<String> {
     let query = sqlx::query_scalar(sql!("move/fence/holders.sql")).bind(schema);
     let holders: Vec<String> = server.column(query).await.unwrap_or_default();
     (!holders.is_empty()).then(|| holders.join(", "))
 }
 
 /// Makes of the source an old copy that refuses clients by the new node's name.
-pub(super) async fn guard(road: &mut Road<'_>) -> Result<(), Failure> {
-    let version = road.journal.version_of(road.record.shard).await?;
+pub(super) async fn guard(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let version = context.journal.version_of(context.record.shard).await?;
     let query = sqlx::query_scalar(sql!("move/fence/guard.sql"))
-        .bind(road.record.shard.as_sql())
-        .bind(road.target.node.as_str())
+        .bind(context.record.shard.as_sql())
+        .bind(context.target.node.as_str())
         .bind(version);
-    let statements = road.source.column(query).await?;
-    match sequences::close_with(road, statements).await? {
+    let statements = context.source.column(query).await?;
+    match sequences::close_with(context, statements).await? {
         Batch::Done => Ok(()),
         Batch::LockTimeout => {
             let what = "could not close the old copy";
-            Err(held(&mut road.source, &road.record.schema, what).await.hint(resume(&road.record)))
+            Err(held(&mut context.source, &context.record.schema, what)
+                .await
+                .hint(resume(&context.record)))
         }
     }
 }
 
 /// Lets the target give ids and take writes.
-pub(super) async fn open(road: &mut Road<'_>) -> Result<(), Failure> {
-    let version = road.journal.version_of(road.record.shard).await?;
-    let home = Home::of(&mut road.source, road.record.shard).await?;
+pub(super) async fn open(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let version = context.journal.version_of(context.record.shard).await?;
+    let home = Home::of(&mut context.source, context.record.shard).await?;
     let sequence = home.map_or("shard_id_seq".to_owned(), |home| home.sequence);
-    let id_sequences: Vec<(String, String, String)> = road
+    let id_sequences: Vec<(String, String, String)> = context
         .source
-        .rows(sqlx::query_as(sql!("move/carry/id_sequences.sql")).bind(road.record.shard.as_sql()))
+        .rows(
+            sqlx::query_as(sql!("move/carry/id_sequences.sql")).bind(context.record.shard.as_sql()),
+        )
         .await?;
     let (mut schemas, mut names, mut layouts) = (Vec::new(), Vec::new(), Vec::new());
     for (schema, name, layout) in id_sequences {
@@ -156,35 +163,35 @@ pub(super) async fn open(road: &mut Road<'_>) -> Result<(), Failure> {
         names.push(name);
         layouts.push(layout);
     }
-    let dropped: Vec<(String, Option<i64>)> = road
+    let dropped: Vec<(String, Option<i64>)> = context
         .source
         .rows(
             sqlx::query_as(sql!("move/carry/dropped_id_sequences.sql"))
-                .bind(road.record.shard.as_sql()),
+                .bind(context.record.shard.as_sql()),
         )
         .await?;
     let (dropped_layouts, floors): (Vec<_>, Vec<_>) = dropped.into_iter().unzip();
     let query = sqlx::query_scalar(sql!("move/fence/open.sql"))
-        .bind(road.record.shard.as_sql())
-        .bind(road.record.schema.as_str())
-        .bind(road.target.node.to_string())
+        .bind(context.record.shard.as_sql())
+        .bind(context.record.schema.as_str())
+        .bind(context.target.node.to_string())
         .bind(version)
         .bind(sequence)
         .bind(schemas)
         .bind(names)
         .bind(layouts)
-        .bind(road.file.declared.layout.as_str())
-        .bind(road.file.declared.name.as_str())
+        .bind(context.file.declared.layout.as_str())
+        .bind(context.file.declared.name.as_str())
         .bind(dropped_layouts)
         .bind(floors);
-    let statements = road.target.column(query).await?;
-    let schema = road.record.schema.clone();
-    let shard = road.record.shard.as_sql();
-    match road.target.all_or_none(statements, LOCK_MS).await? {
-        Batch::Done => switch_off(&mut road.target, shard, &schema).await,
+    let statements = context.target.column(query).await?;
+    let schema = context.record.schema.clone();
+    let shard = context.record.shard.as_sql();
+    match context.target.all_or_none(statements, LOCK_MS).await? {
+        Batch::Done => switch_off(&mut context.target, shard, &schema).await,
         Batch::LockTimeout => {
             let what = "could not open the shard";
-            Err(held(&mut road.target, &schema, what).await.hint(resume(&road.record)))
+            Err(held(&mut context.target, &schema, what).await.hint(resume(&context.record)))
         }
     }
 }
@@ -193,19 +200,19 @@ pub(super) async fn open(road: &mut Road<'_>) -> Result<(), Failure> {
 const TELLS_MAX: u32 = 10;
 
 /// Gives every node the new map. One that is down hears of it by `shardid apply`.
-pub(super) async fn tell_nodes(road: &mut Road<'_>) -> Result<(), Failure> {
-    for (node, address) in road.file.postgres() {
-        let mut told = tell(road, node, address).await;
+pub(super) async fn tell_nodes(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    for (node, address) in context.file.postgres() {
+        let mut told = tell(context, node, address).await;
         for _ in 1..TELLS_MAX {
             if told.is_ok() {
                 break;
             }
             // Another move may have brought a newer map there than we had read.
             tokio::time::sleep(Duration::from_millis(20)).await;
-            told = tell(road, node, address).await;
+            told = tell(context, node, address).await;
         }
         if let Err(failure) = told {
-            if *node == road.source.node || *node == road.target.node {
+            if *node == context.source.node || *node == context.target.node {
                 return Err(failure);
             }
             line(format_args!(
@@ -216,14 +223,18 @@ pub(super) async fn tell_nodes(road: &mut Road<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn tell(road: &Road<'_>, node: &NodeName, address: &Address) -> Result<(), Failure> {
+async fn tell(
+    context: &MoveContext<'_>,
+    node: &NodeName,
+    address: &Address,
+) -> Result<(), Failure> {
     let connection = crate::postgres::connect(node, address, "move").await?;
-    let mut hand = Hand { node: node.clone(), connection };
-    let map = ids::map(road.file).await?;
+    let mut session = NodeSession { node: node.clone(), connection };
+    let map = ids::map(context.file).await?;
     let query = sqlx::query_as(sql!("move/journal/copy_version.sql"));
     let (known, held): (Option<i64>, Vec<i32>) =
-        query.fetch_one(&mut hand.connection).await.map_err(|error| failure(node, &error))?;
-    let mut shards: ShardSet = std::iter::once(road.record.shard).collect();
+        query.fetch_one(&mut session.connection).await.map_err(|error| failure(node, &error))?;
+    let mut shards: ShardSet = std::iter::once(context.record.shard).collect();
     if known.is_none_or(|known| known < map.version.0 - 1) {
         // It was down, has missed other shards, too, and is not to seem to know of them. What it
         // holds, or should, is for `shardid plan` where that is not so.
@@ -231,5 +242,5 @@ async fn tell(road: &Road<'_>, node: &NodeName, address: &Address) -> Result<(),
         let elsewhere = map.shards().without(&here);
         shards = shards.or(&elsewhere.iter().filter(|s| !held.contains(&s.as_sql())).collect());
     }
-    hand.place_shards(&road.file.declared, &map, MapVersion(map.version.0), &shards).await
+    session.place_shards(&context.file.declared, &map, MapVersion(map.version.0), &shards).await
 }

@@ -3,13 +3,13 @@
 
 use sqlx::AssertSqlSafe;
 
-use super::server::{FingerprintQueries, Server};
+use super::move_session::{FingerprintQueries, MoveSession};
 use crate::failure::Failure;
 use crate::postgres::sql;
 
 /// A fingerprint, as the journal keeps it.
 pub(super) async fn take(
-    server: &mut Server,
+    server: &mut MoveSession,
     schema: &str,
     publication: &str,
 ) -> Result<String, Failure> {
@@ -22,7 +22,7 @@ pub(super) async fn take(
 /// The objects that are not what they were when a fingerprint was taken, made and dropped ones
 /// included; each as the server describes it.
 pub(super) async fn changed(
-    server: &mut Server,
+    server: &mut MoveSession,
     schema: &str,
     publication: &str,
     before: &str,
@@ -37,7 +37,7 @@ pub(super) fn is_one(text: &str) -> bool {
     text.starts_with('{')
 }
 
-async fn queries(server: &mut Server) -> Result<FingerprintQueries, Failure> {
+async fn queries(server: &mut MoveSession) -> Result<FingerprintQueries, Failure> {
     if server.fingerprint.is_none() {
         let query = sqlx::query_as(sql!("move/carry/fingerprint.sql"));
         server.fingerprint = server.row(query).await?;
@@ -47,7 +47,7 @@ async fn queries(server: &mut Server) -> Result<FingerprintQueries, Failure> {
 
 /// Runs such a query as it is quick: by indexes, and planned once.
 async fn looking(
-    server: &mut Server,
+    server: &mut MoveSession,
     query: sqlx::query::QueryScalar<'_, sqlx::Postgres, String, sqlx::postgres::PgArguments>,
 ) -> Result<Vec<String>, Failure> {
     server.block(sql!("move/carry/by_index.sql")).await?;

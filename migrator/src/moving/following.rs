@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use super::context::MoveContext;
 use super::login;
+use super::move_session::MoveSession;
 use super::outcome::Fence;
 use super::pace::{Pace, share};
-use super::road::Road;
-use super::server::Server;
 use super::stop::check_stop;
 use super::throttle;
 use super::{schema, sequences, stream, unseen};
@@ -49,36 +49,36 @@ struct Table {
 }
 
 /// Waits until every table is copied, and says how far it is.
-pub(super) async fn await_copy(road: &mut Road<'_>) -> Result<(), Failure> {
-    let name = road.record.stream();
-    let mut copy = Copy::of(road).await?;
+pub(super) async fn await_copy(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let name = context.record.stream();
+    let mut copy = Copy::of(context).await?;
     let (mut looked, mut asked) = (Instant::now(), Instant::now());
     let mut errors = Errors::default();
-    let mut stall = Stall::default();
+    let mut stall = StallTimeout::default();
     let mut reading = Reading::default();
     loop {
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
-        let now: Copying = road.target.row(query).await?.ok_or_else(|| gone(road, &name))?;
+        let now: Copying = context.target.row(query).await?.ok_or_else(|| gone(context, &name))?;
         if now.copied == now.tables {
-            road.progress.clear();
+            context.progress.clear();
             return Ok(());
         }
-        errors.see(road, now.errors).await?;
-        check_enabled(road, &name, now.enabled)?;
-        let active = lag(road, &name, None).await?.active;
-        reading.see(road, active).await?;
-        stall.see(road, (now.copied, copy.arrived.clone()))?;
+        errors.see(context, now.errors).await?;
+        check_enabled(context, &name, now.enabled)?;
+        let active = lag(context, &name, None).await?.active;
+        reading.see(context, active).await?;
+        stall.see(context, (now.copied, copy.arrived.clone()))?;
         check_stop()?;
         if asked.elapsed() >= ASK_EVERY {
             asked = Instant::now();
             let query = sqlx::query_as(sql!("move/stream/copied.sql")).bind(name.as_str());
-            copy.see(asked, &road.target.rows::<Table>(query).await?);
+            copy.see(asked, &context.target.rows::<Table>(query).await?);
             let text = copy.to_string();
-            road.progress.at(copy.share(), &text);
+            context.progress.at(copy.share(), &text);
         }
         if looked.elapsed() >= LOOK_EVERY {
             looked = Instant::now();
-            schema::check_definitions(road).await?;
+            schema::check_definitions(context).await?;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -96,10 +96,10 @@ struct Copy {
 }
 
 impl Copy {
-    async fn of(road: &mut Road<'_>) -> Result<Self, Failure> {
+    async fn of(context: &mut MoveContext<'_>) -> Result<Self, Failure> {
         let query =
-            sqlx::query_as(sql!("move/stream/expected.sql")).bind(road.record.schema.as_str());
-        let tables: Vec<(String, i64, i64)> = road.source.rows(query).await?;
+            sqlx::query_as(sql!("move/stream/expected.sql")).bind(context.record.schema.as_str());
+        let tables: Vec<(String, i64, i64)> = context.source.rows(query).await?;
         let expected = tables.into_iter().map(|(name, rows, bytes)| (name, (rows, bytes)));
         Ok(Self {
             expected: expected.collect(),
@@ -149,18 +149,18 @@ impl std::fmt::Display for Copy {
     }
 }
 
-fn gone(road: &Road<'_>, name: &str) -> Failure {
+fn gone(context: &MoveContext<'_>, name: &str) -> Failure {
     Failure::new(format!("subscription {name} is gone"))
-        .at(format!("node {}", road.target.node))
-        .hint(format!("`shardid abort {}`, then move the shard again", road.record.id))
+        .at(format!("node {}", context.target.node))
+        .hint(format!("`shardid abort {}`, then move the shard again", context.record.id))
 }
 
 /// Refuses to wait for a subscription that somebody has disabled.
-fn check_enabled(road: &Road<'_>, name: &str, enabled: bool) -> Result<(), Failure> {
-    let id = road.record.id;
+fn check_enabled(context: &MoveContext<'_>, name: &str, enabled: bool) -> Result<(), Failure> {
+    let id = context.record.id;
     let disabled = || {
         Failure::new(format!("subscription {name} is disabled"))
-            .at(format!("node {}", road.target.node))
+            .at(format!("node {}", context.target.node))
             .hint(format!("`ALTER SUBSCRIPTION {name} ENABLE;` there, then `shardid resume {id}`"))
     };
     if enabled { Ok(()) } else { Err(disabled()) }
@@ -174,13 +174,13 @@ struct Errors {
 
 impl Errors {
     /// Fails where the stream has failed too often, and says what was changed if that is why.
-    async fn see(&mut self, road: &mut Road<'_>, errors: i64) -> Result<(), Failure> {
-        let Err(failure) = self.check(road, errors) else { return Ok(()) };
-        schema::check_definitions(road).await?;
+    async fn see(&mut self, context: &mut MoveContext<'_>, errors: i64) -> Result<(), Failure> {
+        let Err(failure) = self.check(context, errors) else { return Ok(()) };
+        schema::check_definitions(context).await?;
         Err(failure)
     }
 
-    fn check(&mut self, road: &Road<'_>, errors: i64) -> Result<(), Failure> {
+    fn check(&mut self, context: &MoveContext<'_>, errors: i64) -> Result<(), Failure> {
         // A server that was restarted begins to count anew.
         let before = self.before.map_or(errors, |before| before.min(errors));
         self.before = Some(before);
@@ -188,10 +188,10 @@ impl Errors {
             return Ok(());
         }
         Err(Failure::new(format!("replication has failed {} times", errors - before))
-            .at(format!("node {}", road.target.node))
+            .at(format!("node {}", context.target.node))
             .hint(format!(
                 "the server's log there says why; then `shardid resume {0}` or `shardid abort {0}`",
-                road.record.id
+                context.record.id
             )))
     }
 }
@@ -202,7 +202,7 @@ struct Reading(Option<Instant>);
 
 impl Reading {
     /// Notes whether there is a reader, and fails where there can be none.
-    async fn see(&mut self, road: &mut Road<'_>, active: bool) -> Result<(), Failure> {
+    async fn see(&mut self, context: &mut MoveContext<'_>, active: bool) -> Result<(), Failure> {
         let since = *self.0.get_or_insert_with(Instant::now);
         if active || since.elapsed() < UNREAD_MAX {
             self.0 = self.0.filter(|_| !active);
@@ -210,38 +210,39 @@ impl Reading {
         }
         // Asked again after a while, if it is not that.
         self.0 = None;
-        let (name, limit) = (road.record.stream(), road.source.address.connect_timeout());
-        let why = login::try_again(&mut road.target, &name, limit).await?;
-        let refused = |why: String| login::refused(&road.target.node, &road.source.node, &why);
+        let (name, limit) = (context.record.stream(), context.source.address.connect_timeout());
+        let why = login::try_again(&mut context.target, &name, limit).await?;
+        let refused =
+            |why: String| login::refused(&context.target.node, &context.source.node, &why);
         why.map_or(Ok(()), |why| Err(refused(why)))
     }
 }
 
 /// Since when something has not changed.
-struct Stall<T>(Option<(T, Instant)>);
+struct StallTimeout<T>(Option<(T, Instant)>);
 
-impl<T> Default for Stall<T> {
+impl<T> Default for StallTimeout<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<T: PartialEq> Stall<T> {
+impl<T: PartialEq> StallTimeout<T> {
     /// Notes how far something is, and fails where that has long been the same.
-    fn see(&mut self, road: &Road<'_>, far: T) -> Result<(), Failure> {
+    fn see(&mut self, context: &MoveContext<'_>, far: T) -> Result<(), Failure> {
         match &self.0 {
             Some((before, since)) if *before == far => {
-                if since.elapsed() < road.options.stall_max {
+                if since.elapsed() < context.options.stall_max {
                     return Ok(());
                 }
-                let (source, target) = (&road.source.node, &road.target.node);
+                let (source, target) = (&context.source.node, &context.target.node);
                 Err(Failure::new(format!(
                     "nothing has come from {source} to {target} for {} s",
-                    road.options.stall_max.as_secs()
+                    context.options.stall_max.as_secs()
                 ))
                 .hint(format!(
                     "does {target} still reach {source}, and does nobody lock the new copy? see pg_stat_subscription and the server's log on {target}; then `shardid resume {0}` or `shardid abort {0}`",
-                    road.record.id
+                    context.record.id
                 )))
             }
             _ => {
@@ -253,49 +254,49 @@ impl<T: PartialEq> Stall<T> {
 }
 
 /// Waits until the target is close behind, and the copy is of what the tables are.
-pub(super) async fn await_close(road: &mut Road<'_>) -> Result<(), Failure> {
-    throttle::hold_back(road).await?;
-    unseen::before_fence(road).await?;
-    catch_up(road).await?;
-    schema::check_unchanged(road).await?;
-    sequences::prepare(road).await?;
+pub(super) async fn await_close(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    throttle::hold_back(context).await?;
+    unseen::before_fence(context).await?;
+    catch_up(context).await?;
+    schema::check_unchanged(context).await?;
+    sequences::prepare(context).await?;
     // So that its server need not keep what the source has sent.
-    if road.record.way_back && road.record.rollback_of.is_none() {
-        let name = road.record.way_back_stream();
-        road.target.change(sqlx::query(sql!("move/stream/advance.sql")).bind(name)).await?;
+    if context.record.way_back && context.record.rollback_of.is_none() {
+        let name = context.record.way_back_stream();
+        context.target.change(sqlx::query(sql!("move/stream/advance.sql")).bind(name)).await?;
     }
     Ok(())
 }
 
 /// Waits until the target is close behind.
-pub(super) async fn catch_up(road: &mut Road<'_>) -> Result<(), Failure> {
-    let name = road.record.stream();
+pub(super) async fn catch_up(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let name = context.record.stream();
     let (mut looked, mut known) = (Instant::now(), Errors::default());
-    let (mut stall, mut reading) = (Stall::default(), Reading::default());
+    let (mut stall, mut reading) = (StallTimeout::default(), Reading::default());
     let (mut applied, mut caught_up) = (Pace::default(), Pace::default());
     loop {
-        let lag = lag(road, &name, None).await?;
+        let lag = lag(context, &name, None).await?;
         // Behind by nothing but what idle servers write of themselves, and somebody reads.
         if lag.active && lag.bytes <= CLOSE_BYTES {
-            road.progress.clear();
+            context.progress.clear();
             return Ok(());
         }
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
-        let now: Copying = road.target.row(query).await?.ok_or_else(|| gone(road, &name))?;
-        known.see(road, now.errors).await?;
-        check_enabled(road, &name, now.enabled)?;
-        reading.see(road, lag.active).await?;
-        stall.see(road, lag.position)?;
+        let now: Copying = context.target.row(query).await?.ok_or_else(|| gone(context, &name))?;
+        known.see(context, now.errors).await?;
+        check_enabled(context, &name, now.enabled)?;
+        reading.see(context, lag.active).await?;
+        stall.see(context, lag.position)?;
         check_stop()?;
         applied.see(Instant::now(), lag.position);
         caught_up.see(Instant::now(), -lag.bytes);
         let text = behind(&lag, &applied, &caught_up);
-        road.progress.at(0.0, &text);
+        context.progress.at(0.0, &text);
         if looked.elapsed() >= LOOK_EVERY {
             looked = Instant::now();
-            schema::check_unchanged(road).await?;
+            schema::check_unchanged(context).await?;
         }
-        nudge(&mut road.source).await?;
+        nudge(&mut context.source).await?;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -303,14 +304,14 @@ pub(super) async fn catch_up(road: &mut Road<'_>) -> Result<(), Failure> {
 fn behind(lag: &Lag, applied: &Pace, caught_up: &Pace) -> String {
     let mut text = format!("following: {} kB behind", lag.bytes / 1000);
     if !lag.active {
-        text.push_str(", and nobody reads");
+        text.push_str(", subscriber disconnected");
     }
     if let Some(bytes) = applied.per_second() {
         text.push_str(&format!(", {:.1} MB/s", bytes / 1e6));
     }
     match caught_up.left(lag.bytes) {
         Some(left) => text.push_str(&format!(", about {} s left", left.as_secs())),
-        None if caught_up.per_second().is_some() => text.push_str(", and not catching up"),
+        None if caught_up.per_second().is_some() => text.push_str(", not catching up"),
         None => {}
     }
     text
@@ -326,44 +327,48 @@ struct Lag {
 }
 
 /// How far the reader of a slot is behind a position, or behind all that is written.
-async fn lag(road: &mut Road<'_>, slot: &str, position: Option<&str>) -> Result<Lag, Failure> {
+async fn lag(
+    context: &mut MoveContext<'_>,
+    slot: &str,
+    position: Option<&str>,
+) -> Result<Lag, Failure> {
     let query = sqlx::query_as(sql!("move/stream/lag.sql")).bind(slot).bind(position);
-    let row: Option<(Option<i64>, bool, Option<i64>)> = road.source.row(query).await?;
+    let row: Option<(Option<i64>, bool, Option<i64>)> = context.source.row(query).await?;
     let Some((bytes, active, position)) = row else {
-        return Err(stream::slot_is_gone(road, slot));
+        return Err(stream::slot_is_gone(context, slot));
     };
     Ok(Lag { bytes: bytes.unwrap_or(i64::MAX), active, position: position.unwrap_or(0) })
 }
 
-async fn nudge(server: &mut Server) -> Result<(), Failure> {
+async fn nudge(server: &mut MoveSession) -> Result<(), Failure> {
     server.run(sqlx::query(sql!("move/stream/nudge.sql"))).await
 }
 
 /// Waits until the target has everything that was written before the fence.
 pub(super) async fn await_drained(
-    road: &mut Road<'_>,
+    context: &mut MoveContext<'_>,
     deadline: Instant,
 ) -> Result<Fence, Failure> {
     let position: Vec<String> =
-        road.source.column(sqlx::query_scalar(sql!("move/stream/position.sql"))).await?;
-    if drained(road, &position.concat(), deadline).await? {
+        context.source.column(sqlx::query_scalar(sql!("move/stream/position.sql"))).await?;
+    if drained(context, &position.concat(), deadline).await? {
         return Ok(Fence::Held);
     }
-    let seconds = road.options.fence_max.as_secs_f64();
+    let seconds = context.options.fence_max.as_secs_f64();
     Ok(Fence::Lost(format!("the target was still behind after {seconds:.1} s")))
 }
 
 /// Waits until the target has everything up to a position; false where the time
 /// is up before.
 pub(super) async fn drained(
-    road: &mut Road<'_>,
+    context: &mut MoveContext<'_>,
     position: &str,
     deadline: Instant,
 ) -> Result<bool, Failure> {
-    let name = road.record.stream();
-    nudge(&mut road.source).await?;
+    let name = context.record.stream();
+    nudge(&mut context.source).await?;
     loop {
-        if lag(road, &name, Some(position)).await?.bytes == 0 {
+        if lag(context, &name, Some(position)).await?.bytes == 0 {
             return Ok(true);
         }
         if Instant::now() > deadline {

@@ -2,7 +2,7 @@
 
 use shardid_cluster::Shard;
 
-use super::server::Server;
+use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -16,7 +16,10 @@ pub(super) struct Home {
 
 impl Home {
     /// Where a shard is on a node, if it has a sequence there.
-    pub(super) async fn of(server: &mut Server, shard: Shard) -> Result<Option<Self>, Failure> {
+    pub(super) async fn of(
+        server: &mut MoveSession,
+        shard: Shard,
+    ) -> Result<Option<Self>, Failure> {
         let query = sqlx::query_as(sql!("move/journal/schema_of.sql")).bind(shard.as_sql());
         server.row(query).await
     }

@@ -1,4 +1,4 @@
-//! The journal of moves in the catalogue: read, written before each effect.
+//! The journal of moves in the catalog: read, written before each effect.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use shardid_cluster::{
 };
 use sqlx::{Connection, Postgres, Transaction};
 
-use super::server::Server;
+use super::move_session::MoveSession;
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -24,22 +24,22 @@ pub(super) use failures::{older_catalog, overtaken};
 use record::MoveRow;
 pub(crate) use record::{Leftover, Move};
 
-/// The catalogue, for as long as a session lasts.
-pub(crate) struct Journal {
-    pub(crate) server: Server,
+/// The catalog, for as long as a session lasts.
+pub(crate) struct MoveJournal {
+    pub(crate) server: MoveSession,
     /// The move that is worked on, and the term by which.
-    hand: Option<(i64, i64)>,
+    claim: Option<(i64, i64)>,
 }
 
-impl Journal {
-    /// Connects to the catalogue.
+impl MoveJournal {
+    /// Connects to the catalog.
     pub(crate) async fn open(file: &ClusterFile) -> Result<Self, Failure> {
-        Ok(Self { server: Server::connect(file, &file.declared.catalog).await?, hand: None })
+        Ok(Self { server: MoveSession::connect(file, &file.declared.catalog).await?, claim: None })
     }
 
-    /// Connects to the catalogue to look: the server forbids a change.
+    /// Connects to the catalog to look: the server forbids a change.
     pub(crate) async fn look(file: &ClusterFile) -> Result<Self, Failure> {
-        Ok(Self { server: Server::look(file, &file.declared.catalog).await?, hand: None })
+        Ok(Self { server: MoveSession::look(file, &file.declared.catalog).await?, claim: None })
     }
 
     /// Has further moves get numbers above one that a node knows: what is named after that one
@@ -50,13 +50,13 @@ impl Journal {
             return Ok(());
         }
         let node = self.server.node.clone();
-        let said = |error: sqlx::Error| failure(&node, &error);
-        let mut transaction = self.server.connection.begin().await.map_err(said)?;
+        let failed = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.server.connection.begin().await.map_err(failed)?;
         let hold = sqlx::query(sql!("move/journal/hold_all.sql"));
-        hold.execute(&mut *transaction).await.map_err(said)?;
+        hold.execute(&mut *transaction).await.map_err(failed)?;
         let raise = sqlx::query(sql!("move/journal/raise_numbers.sql")).bind(highest);
-        raise.execute(&mut *transaction).await.map_err(said)?;
-        transaction.commit().await.map_err(said)
+        raise.execute(&mut *transaction).await.map_err(failed)?;
+        transaction.commit().await.map_err(failed)
     }
 
     /// Writes a move down. Somebody else's move of the shard is in the way.
@@ -90,7 +90,7 @@ impl Journal {
                 }
                 let known = sqlx::query_scalar(sql!("move/journal/is_node.sql"));
                 if self.server.column::<bool>(known.bind(target.as_str())).await? == [false] {
-                    return Err(Failure::new(format!("the catalogue has no node {target}"))
+                    return Err(Failure::new(format!("the catalog has no node {target}"))
                         .hint("`shardid apply` has it join, or gives it its new name"));
                 }
                 let earlier = rollback_of.unwrap_or_default();
@@ -130,7 +130,7 @@ impl Journal {
         let query = sqlx::query_scalar(sql!("move/journal/home_of.sql")).bind(shard.as_sql());
         let home: Vec<String> = self.server.column(query).await?;
         let named = |home: &String| {
-            NodeName::new(home).map_err(|error| Failure::new(error).at("the map in the catalogue"))
+            NodeName::new(home).map_err(|error| Failure::new(error).at("the map in the catalog"))
         };
         home.first().map(named).transpose()
     }
@@ -151,7 +151,7 @@ impl Journal {
     }
 
     /// Takes a move to the state that follows an event, from the one that the record has,
-    /// if the catalogue still has that. The switch places the shard in the map by the same
+    /// if the catalog still has that. The switch places the shard in the map by the same
     /// transaction.
     pub(crate) async fn advance(
         &mut self,
@@ -160,10 +160,10 @@ impl Journal {
     ) -> Result<(), Failure> {
         let next = next_state(record.kind, record.state, event)
             .map_err(|refusal| no_such_step(record, &refusal))?;
-        let (_, term) = self.hand()?;
+        let (_, term) = self.claimed_as()?;
         let node = self.server.node.clone();
-        let said = |error: sqlx::Error| failure(&node, &error);
-        let mut transaction = self.server.connection.begin().await.map_err(said)?;
+        let failed = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.server.connection.begin().await.map_err(failed)?;
         let moved: Option<i64> = sqlx::query_scalar(sql!("move/journal/advance.sql"))
             .bind(record.id)
             .bind(record.state.as_str())
@@ -171,12 +171,12 @@ impl Journal {
             .bind(term)
             .fetch_optional(&mut *transaction)
             .await
-            .map_err(said)?;
+            .map_err(failed)?;
         if moved.is_none() {
             return Err(overtaken(record.id));
         }
         if next == MoveState::Switched {
-            let there = switch(&mut transaction, record).await.map_err(said)?;
+            let there = switch(&mut transaction, record).await.map_err(failed)?;
             if !there {
                 return Err(Failure::new(format!(
                     "the map does not have shard {} on node {} any more",
@@ -184,7 +184,7 @@ impl Journal {
                 )));
             }
         }
-        transaction.commit().await.map_err(said)?;
+        transaction.commit().await.map_err(failed)?;
         record.state = next;
         Ok(())
     }
@@ -251,22 +251,22 @@ impl Journal {
     /// Writes down that the old copy of a move is being dropped; false where it is gone
     /// back to.
     pub(crate) async fn begin_retire(&mut self, id: i64) -> Result<bool, Failure> {
-        let (_, term) = self.hand()?;
+        let (_, term) = self.claimed_as()?;
         let node = self.server.node.clone();
-        let said = |error: sqlx::Error| failure(&node, &error);
-        let mut transaction = self.server.connection.begin().await.map_err(said)?;
+        let failed = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.server.connection.begin().await.map_err(failed)?;
         sqlx::query(sql!("move/journal/hold_alone.sql"))
             .bind(id)
             .execute(&mut *transaction)
             .await
-            .map_err(said)?;
+            .map_err(failed)?;
         let begun: Option<i64> = sqlx::query_scalar(sql!("move/journal/begin_retire.sql"))
             .bind(id)
             .bind(term)
             .fetch_optional(&mut *transaction)
             .await
-            .map_err(said)?;
-        transaction.commit().await.map_err(said)?;
+            .map_err(failed)?;
+        transaction.commit().await.map_err(failed)?;
         Ok(begun.is_some())
     }
 

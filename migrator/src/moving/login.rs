@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use shardid_cluster::{Identity, NodeName, Stream, StreamFault, follower_role};
 
-use super::server::Server;
+use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::file::{ClusterFile, follower_of};
 use crate::postgres::{Secret, is_sqlstate, message, sql};
@@ -27,8 +27,8 @@ pub(super) struct NewStream<'a> {
 
 /// Has a node follow another, unless it does.
 pub(super) async fn subscribe(
-    follower: &mut Server,
-    publisher: &mut Server,
+    follower: &mut MoveSession,
+    publisher: &mut MoveSession,
     stream: &NewStream<'_>,
 ) -> Result<(), Failure> {
     begin(follower, SUBSCRIBE_MAX).await?;
@@ -53,7 +53,7 @@ pub(crate) async fn connect_anew(
     follower: &NodeName,
     streams: &[Stream],
 ) -> Result<(), Failure> {
-    let mut follower = Server::connect(file, follower).await?;
+    let mut follower = MoveSession::connect(file, follower).await?;
     let mut which = match streams.iter().any(|it| it.fault == Some(StreamFault::Secret)) {
         true => Which::New,
         false => Which::Known,
@@ -61,7 +61,7 @@ pub(crate) async fn connect_anew(
     begin(&mut follower, SUBSCRIBE_MAX).await?;
     let outcome = async {
         for stream in streams {
-            let mut publisher = Server::connect(file, &stream.publisher).await?;
+            let mut publisher = MoveSession::connect(file, &stream.publisher).await?;
             let way_in = way_in(&mut follower, &mut publisher, which).await?;
             // They share a server, and so the secret that the first of them was given.
             which = Which::Known;
@@ -78,8 +78,8 @@ pub(crate) async fn connect_anew(
 
 /// Has a node connect to another, and leaves nothing; why it cannot, if it cannot.
 pub(super) async fn try_to_reach(
-    follower: &mut Server,
-    publisher: &mut Server,
+    follower: &mut MoveSession,
+    publisher: &mut MoveSession,
 ) -> Result<Option<String>, Failure> {
     let limit = publisher.address.connect_timeout();
     begin(follower, limit).await?;
@@ -94,7 +94,7 @@ pub(super) async fn try_to_reach(
 /// Has a node connect by the way in that a stream has, and leaves nothing; why it cannot, if
 /// there is such a stream and it cannot.
 pub(super) async fn try_again(
-    follower: &mut Server,
+    follower: &mut MoveSession,
     stream: &str,
     limit: Duration,
 ) -> Result<Option<String>, Failure> {
@@ -105,7 +105,7 @@ pub(super) async fn try_again(
 
 /// Ends a try: in the transaction that has been begun, it has been said where to.
 async fn tried(
-    follower: &mut Server,
+    follower: &mut MoveSession,
     said: Result<bool, Failure>,
     limit: Duration,
 ) -> Result<Option<String>, Failure> {
@@ -141,8 +141,8 @@ enum Which {
 /// The way into a node for another one, whose transaction this is: nobody else finds out or
 /// changes the secret until it ends.
 async fn way_in(
-    follower: &mut Server,
-    publisher: &mut Server,
+    follower: &mut MoveSession,
+    publisher: &mut MoveSession,
     which: Which,
 ) -> Result<String, Failure> {
     follower.run(sqlx::query(sql!("follow/lock.sql"))).await?;
@@ -164,7 +164,7 @@ async fn way_in(
 }
 
 /// Gives a role another secret.
-async fn give_secret(publisher: &mut Server, role: &str) -> Result<Secret, Failure> {
+async fn give_secret(publisher: &mut MoveSession, role: &str) -> Result<Secret, Failure> {
     let secret = Secret::random()?;
     begin(publisher, SUBSCRIBE_MAX).await?;
     let outcome = async {
@@ -177,36 +177,39 @@ async fn give_secret(publisher: &mut Server, role: &str) -> Result<Secret, Failu
 }
 
 /// The role by which a node follows others.
-async fn role_of(follower: &mut Server) -> Result<String, Failure> {
+async fn role_of(follower: &mut MoveSession) -> Result<String, Failure> {
     let query = sqlx::query_as(sql!("follow/identity.sql"));
     let (system_identifier, database) = follower.row(query).await?.unwrap_or_default();
     Ok(follower_role(&follower.node, &Identity { system_identifier, database }))
 }
 
 /// What a node keeps of a role's secret, if the role is there.
-async fn verifier(publisher: &mut Server, role: &str) -> Result<Option<Option<String>>, Failure> {
+async fn verifier(
+    publisher: &mut MoveSession,
+    role: &str,
+) -> Result<Option<Option<String>>, Failure> {
     let query = sqlx::query_scalar(sql!("follow/verifier.sql")).bind(role.to_owned());
     Ok(publisher.column(query).await?.into_iter().next())
 }
 
 /// That a node has no role by which another one could follow it, if that is so.
 pub(super) async fn missing(
-    follower: &mut Server,
-    publisher: &mut Server,
+    follower: &mut MoveSession,
+    publisher: &mut MoveSession,
 ) -> Result<Option<Failure>, Failure> {
     let role = role_of(follower).await?;
     let verifier = verifier(publisher, &role).await?;
     Ok(verifier.is_none().then(|| no_role(&follower.node, publisher)))
 }
 
-fn no_role(follower: &NodeName, publisher: &Server) -> Failure {
+fn no_role(follower: &NodeName, publisher: &MoveSession) -> Failure {
     Failure::new(format!("there is no role by which node {follower} may follow it"))
         .at(format!("node {}", publisher.node))
         .hint("`shardid apply` makes it")
 }
 
 /// Begins a transaction of which nothing is told, and bounds its statements.
-async fn begin(server: &mut Server, limit: Duration) -> Result<(), Failure> {
+async fn begin(server: &mut MoveSession, limit: Duration) -> Result<(), Failure> {
     server.run(sqlx::query(sql!("follow/begin.sql"))).await?;
     let ms = i64::try_from(limit.as_millis()).unwrap_or(i64::MAX);
     let quiet = sqlx::query(sql!("follow/quiet.sql")).bind(ms.to_string());
@@ -217,7 +220,7 @@ async fn begin(server: &mut Server, limit: Duration) -> Result<(), Failure> {
 }
 
 /// Ends it, one way or the other.
-async fn end<T>(server: &mut Server, outcome: Result<T, Failure>) -> Result<T, Failure> {
+async fn end<T>(server: &mut MoveSession, outcome: Result<T, Failure>) -> Result<T, Failure> {
     let done = match &outcome {
         Ok(_) => server.run(sqlx::query(sql!("follow/commit.sql"))).await,
         // What went wrong before is what counts.
@@ -227,7 +230,7 @@ async fn end<T>(server: &mut Server, outcome: Result<T, Failure>) -> Result<T, F
 }
 
 /// Tells the next block of code what it is about.
-async fn say(server: &mut Server, said: &[(&str, &str)]) -> Result<(), Failure> {
+async fn say(server: &mut MoveSession, said: &[(&str, &str)]) -> Result<(), Failure> {
     let (names, values): (Vec<String>, Vec<String>) =
         said.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).unzip();
     server.run(sqlx::query(sql!("follow/say.sql")).bind(names).bind(values)).await

@@ -1,7 +1,7 @@
-//! Is a node the one of the cluster that the catalogue means, and no further than it?
+//! Is a node the one of the cluster that the catalog means, and no further than it?
 
-use super::problem::{Problem, said};
-use super::server::Server;
+use super::move_session::MoveSession;
+use super::problem::{Problem, failures_of};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::{ids, sql};
@@ -16,18 +16,21 @@ struct Member {
     map_version: i64,
 }
 
-/// Refuses to lay hands on a move where a node knows a newer map than the catalogue, or is not the
+/// Refuses to lay hands on a move where a node knows a newer map than the catalog, or is not the
 /// one that the cluster file names: what the journal says of it is not so, and the copy that is to
 /// be dropped by it may be the shard.
-pub(super) async fn check_member(server: &mut Server, file: &ClusterFile) -> Result<(), Failure> {
+pub(super) async fn check_member(
+    server: &mut MoveSession,
+    file: &ClusterFile,
+) -> Result<(), Failure> {
     let problems = not_of_cluster(server, file).await?;
-    Failure::all(said(&server.node.clone(), problems)).map_or(Ok(()), Err)
+    Failure::all(failures_of(&server.node.clone(), problems)).map_or(Ok(()), Err)
 }
 
 /// Why a node cannot be told of a new map: the `apply` that gives it its first copy was cut
 /// off, or it is another node. All moves tell both nodes, after they have switched.
 pub(super) async fn not_of_cluster(
-    server: &mut Server,
+    server: &mut MoveSession,
     file: &ClusterFile,
 ) -> Result<Vec<Problem>, Failure> {
     if !has_extension(server).await? {
@@ -50,7 +53,7 @@ pub(super) async fn not_of_cluster(
             format!("its copy of the map is one of {} shards of layout {}", it.shards, it.layout)
         }
         Some(it) if it.map_version > map.version.0 => format!(
-            "its copy of the map has version {}, and the catalogue has {}",
+            "its copy of the map has version {}, and the catalog has {}",
             it.map_version, map.version
         ),
         Some(_) => return Ok(Vec::new()),
@@ -60,7 +63,7 @@ pub(super) async fn not_of_cluster(
 }
 
 /// Whether the extension is installed there.
-pub(super) async fn has_extension(server: &mut Server) -> Result<bool, Failure> {
+pub(super) async fn has_extension(server: &mut MoveSession) -> Result<bool, Failure> {
     let query = sqlx::query_scalar(sql!("move/check/has_extension.sql"));
     Ok(server.column::<bool>(query).await? == [true])
 }

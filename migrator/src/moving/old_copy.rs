@@ -7,9 +7,9 @@ use shardid_cluster::{LeftoverKind, MoveKind, MoveState};
 use super::copies::{check_made_since, outside_of, takes_along};
 use super::drop_copy::drop_schema;
 use super::home::Home;
-use super::journal::{Journal, Move, overtaken};
+use super::journal::{Move, MoveJournal, overtaken};
 use super::member::check_member;
-use super::server::Server;
+use super::move_session::MoveSession;
 use super::{fence, stream, watch};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -18,7 +18,7 @@ use crate::talk;
 
 /// Ends the way back of a move that is done, and drops the old copy.
 pub(crate) async fn retire(file: &ClusterFile, id: i64) -> Result<(), Failure> {
-    let mut journal = Journal::open(file).await?;
+    let mut journal = MoveJournal::open(file).await?;
     let record = journal.begin(id).await?;
     if record.state != MoveState::Done || record.kind != MoveKind::Copy {
         return Err(Failure::new(format!(
@@ -36,11 +36,11 @@ pub(crate) async fn retire(file: &ClusterFile, id: i64) -> Result<(), Failure> {
 /// Refuses, before anything is touched, to drop an old copy with which something else would go,
 /// or which is the last one.
 pub(crate) async fn check_old_copy(file: &ClusterFile, record: &Move) -> Result<(), Failure> {
-    let mut journal = Journal::look(file).await?;
+    let mut journal = MoveJournal::look(file).await?;
     if let Some(going) = going_back(&mut journal, record.id).await? {
         return Err(going);
     }
-    let mut server = Server::look(file, &record.source).await?;
+    let mut server = MoveSession::look(file, &record.source).await?;
     look_at_old_copy(&mut server, record).await?;
     check_owner(file, &mut server, record).await
 }
@@ -48,7 +48,7 @@ pub(crate) async fn check_old_copy(file: &ClusterFile, record: &Move) -> Result<
 /// Refuses where the node that has the shard by the map has less of it than an old copy.
 pub(super) async fn check_owner(
     file: &ClusterFile,
-    old: &mut Server,
+    old: &mut MoveSession,
     record: &Move,
 ) -> Result<(), Failure> {
     let map = ids::map(file).await?;
@@ -60,7 +60,7 @@ pub(super) async fn check_owner(
         ))
         .hint("`shardid moves` and `shardid verify` say what stands"));
     }
-    let mut server = Server::look(file, &owner).await?;
+    let mut server = MoveSession::look(file, &owner).await?;
     let home = Home::of(&mut server, record.shard).await?;
     let open = home.filter(|home| home.state != "moved");
     let Some(home) = open else {
@@ -94,7 +94,7 @@ pub(super) async fn check_owner(
     }
 }
 
-async fn look_at_old_copy(server: &mut Server, record: &Move) -> Result<(), Failure> {
+async fn look_at_old_copy(server: &mut MoveSession, record: &Move) -> Result<(), Failure> {
     let schema = record.schema.as_str();
     let of_schema = |text: &'static str| sqlx::query_scalar::<_, String>(text).bind(schema);
     let made = server.column(of_schema(sql!("move/clean/made_since.sql"))).await?;
@@ -104,7 +104,7 @@ async fn look_at_old_copy(server: &mut Server, record: &Move) -> Result<(), Fail
 }
 
 /// A move that stands and is going back to an old copy.
-async fn going_back(journal: &mut Journal, id: i64) -> Result<Option<Failure>, Failure> {
+async fn going_back(journal: &mut MoveJournal, id: i64) -> Result<Option<Failure>, Failure> {
     let moves = journal.list(0).await?;
     let going = moves.iter().find(|m| m.rollback_of == Some(id) && !m.state.is_over());
     Ok(going.map(|going| {
@@ -121,12 +121,12 @@ async fn going_back(journal: &mut Journal, id: i64) -> Result<Option<Failure>, F
 
 async fn drop_old_copy(
     file: &ClusterFile,
-    mut journal: Journal,
+    mut journal: MoveJournal,
     mut record: Move,
 ) -> Result<(), Failure> {
     let id = record.id;
-    let mut source = Server::connect(file, &record.source).await?;
-    let mut target = Server::connect(file, &record.target).await?;
+    let mut source = MoveSession::connect(file, &record.source).await?;
+    let mut target = MoveSession::connect(file, &record.target).await?;
     for server in [&mut source, &mut target] {
         check_member(server, file).await?;
     }

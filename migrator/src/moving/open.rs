@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use shardid_cluster::{MoveKind, MoveState, NodeName, Shard, ShardSet};
 
+use super::context::MoveContext;
 use super::fence::{self, AGAIN, lower_shard};
 use super::home::Home;
-use super::journal::{Journal, Move, older_catalog};
+use super::journal::{Move, MoveJournal, older_catalog};
+use super::move_session::{MoveSession, Term};
 use super::options::{Options, Verify};
-use super::progress::Progress;
-use super::road::Road;
-use super::server::{Server, Term};
+use super::progress::MoveProgress;
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -27,8 +27,8 @@ pub(crate) async fn open_shards(
     shards: &ShardSet,
 ) -> Result<(), Failure> {
     // The locks of the shards are of this session: until its end no move begins to work on one.
-    let mut journal = Journal::open(file).await?;
-    let mut server = Server::connect(file, node).await?;
+    let mut journal = MoveJournal::open(file).await?;
+    let mut server = MoveSession::connect(file, node).await?;
     let mut failures = Vec::new();
     for shard in shards.iter() {
         if let Err(failure) = open(file, &mut journal, &mut server, shard).await {
@@ -40,8 +40,8 @@ pub(crate) async fn open_shards(
 
 async fn open(
     file: &ClusterFile,
-    journal: &mut Journal,
-    server: &mut Server,
+    journal: &mut MoveJournal,
+    server: &mut MoveSession,
     shard: Shard,
 ) -> Result<(), Failure> {
     journal.lock(shard).await?;
@@ -69,8 +69,8 @@ async fn open(
 
 /// Claims a shard on nodes by a term that was drawn, or by a higher one. Returns which.
 async fn claim(
-    journal: &mut Journal,
-    servers: &mut [&mut Server],
+    journal: &mut MoveJournal,
+    servers: &mut [&mut MoveSession],
     shard: Shard,
     mut number: i64,
 ) -> Result<i64, Failure> {
@@ -83,24 +83,24 @@ async fn claim(
         if known == number {
             return Ok(number);
         }
-        // The catalogue is older than the node.
+        // The catalog is older than the node.
         number = draw_term(journal, known).await?;
     }
 }
 
-/// Opens a shard where a move was about to open it that is lost with its catalogue: the node
+/// Opens a shard where a move was about to open it that is lost with its catalog: the node
 /// where it was is closed, and says that it lives here. What is left of that move is done as
 /// by [`effects`](shardid_cluster::effects) of a switched one, as far as the shard hangs on it.
 async fn open_as_a_move_was_to(
     file: &ClusterFile,
-    journal: &mut Journal,
-    server: &mut Server,
+    journal: &mut MoveJournal,
+    server: &mut MoveSession,
     shard: Shard,
     number: i64,
 ) -> Result<(), Failure> {
     let (mut source, schema) = sent_from(file, server, shard).await?;
     claim(journal, &mut [&mut source, &mut *server], shard, number).await?;
-    let target = Server::connect_as(file, &server.node, server.term()).await?;
+    let target = MoveSession::connect_as(file, &server.node, server.term()).await?;
     let record = Move {
         // It is in no journal.
         id: 0,
@@ -126,34 +126,34 @@ async fn open_as_a_move_was_to(
         stall_max: Duration::ZERO,
         lag_max_bytes: None,
     };
-    let mut road = Road {
+    let mut context = MoveContext {
         file,
         record,
         options,
-        progress: Progress::of(shard),
+        progress: MoveProgress::of(shard),
         compared: None,
         compares_slowly: false,
         outwaited: 0,
-        journal: Journal::open(file).await?,
+        journal: MoveJournal::open(file).await?,
         source,
         target,
         holding: None,
         held: false,
         given: Vec::new(),
     };
-    fence::guard(&mut road).await?;
+    fence::guard(&mut context).await?;
     cuts::at(format_args!("open/guarded"));
-    fence::open(&mut road).await
+    fence::open(&mut context).await
 }
 
 /// The node that has sent a shard to another one, and the schema that it lives in.
 async fn sent_from(
     file: &ClusterFile,
-    server: &Server,
+    server: &MoveSession,
     shard: Shard,
-) -> Result<(Server, String), Failure> {
+) -> Result<(MoveSession, String), Failure> {
     for (node, _) in file.postgres().filter(|(node, _)| **node != server.node) {
-        let mut other = Server::connect(file, node).await?;
+        let mut other = MoveSession::connect(file, node).await?;
         let query = sqlx::query_scalar(sql!("move/journal/sent.sql"));
         let query = query.bind(shard.as_sql()).bind(server.node.as_str());
         if let Some(schema) = other.column(query).await?.pop() {
@@ -166,7 +166,7 @@ async fn sent_from(
 }
 
 /// Draws a term above one that a node knows.
-async fn draw_term(journal: &mut Journal, above: i64) -> Result<i64, Failure> {
+async fn draw_term(journal: &mut MoveJournal, above: i64) -> Result<i64, Failure> {
     let node = journal.server.node.clone();
     let query = sqlx::query_scalar(sql!("move/journal/draw_term.sql")).bind(above);
     let drawn: Option<i64> =

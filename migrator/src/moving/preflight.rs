@@ -7,7 +7,7 @@ use shardid_cluster::{FOLLOWER_PREFIX, NodeName, PlannedMove};
 use sqlx::AssertSqlSafe;
 
 use super::login;
-use super::server::Server;
+use super::move_session::MoveSession;
 use super::sizes::shard_sizes;
 use crate::failure::Failure;
 use crate::postgres::sql;
@@ -18,7 +18,10 @@ const NOTED_BYTES: i64 = 100_000_000;
 
 /// Has `from` connect to `to` by the address of the cluster file and the role that it follows
 /// by, and leaves nothing.
-pub(super) async fn reach(from: &mut Server, to: &mut Server) -> Result<Option<Failure>, Failure> {
+pub(super) async fn reach(
+    from: &mut MoveSession,
+    to: &mut MoveSession,
+) -> Result<Option<Failure>, Failure> {
     let Some(why) = login::try_to_reach(from, to).await? else { return Ok(None) };
     let failure = Failure::new(format!(
         "node {} cannot reach node {} at {}: {why}",
@@ -35,7 +38,7 @@ pub(super) async fn reach(from: &mut Server, to: &mut Server) -> Result<Option<F
 /// Compares what is to be moved to each node with what is free there, where a
 /// server can say that; where not, says so.
 pub(super) async fn room(
-    servers: &mut BTreeMap<NodeName, Server>,
+    servers: &mut BTreeMap<NodeName, MoveSession>,
     moves: &[PlannedMove],
 ) -> Result<Vec<Failure>, Failure> {
     let mut sizes: BTreeMap<&NodeName, BTreeMap<i32, i64>> = BTreeMap::new();
@@ -70,7 +73,7 @@ pub(super) async fn room(
     Ok(failures)
 }
 
-async fn free_bytes(server: &mut Server) -> Result<Option<i64>, Failure> {
+async fn free_bytes(server: &mut MoveSession) -> Result<Option<i64>, Failure> {
     let statement: Vec<String> =
         server.column(sqlx::query_scalar(sql!("move/check/free.sql"))).await?;
     let Some(statement) = statement.into_iter().next() else { return Ok(None) };

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 pub(super) type Problem = (String, String);
 
 /// Problems on a node, as failures.
-pub(super) fn said(node: &NodeName, problems: Vec<Problem>) -> Vec<Failure> {
+pub(super) fn failures_of(node: &NodeName, problems: Vec<Problem>) -> Vec<Failure> {
     let failure =
         |(problem, hint): Problem| Failure::new(problem).at(format!("node {node}")).hint(hint);
     problems.into_iter().map(failure).collect()

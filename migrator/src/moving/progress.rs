@@ -25,13 +25,13 @@ pub(crate) fn line(text: impl Display) {
 }
 
 /// What is shown of one move.
-pub(super) struct Progress {
+pub(super) struct MoveProgress {
     shard: Shard,
     bar: Option<ProgressBar>,
     said: Instant,
 }
 
-impl Progress {
+impl MoveProgress {
     pub(super) fn of(shard: Shard) -> Self {
         Self { shard, bar: None, said: Instant::now() }
     }
@@ -67,7 +67,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for MoveProgress {
     fn drop(&mut self) {
         self.clear();
     }

@@ -8,7 +8,7 @@ use shardid_cluster::{MoveState, NodeName};
 
 use super::journal::Move;
 use super::login;
-use super::server::Server;
+use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::sql;
@@ -73,7 +73,7 @@ pub(crate) async fn readers(file: &ClusterFile, moves: &[Move]) -> Vec<Reader> {
 async fn ask(file: &ClusterFile, reader: &mut Reader) {
     let Ok(publisher) = file.address(&reader.node) else { return };
     // The same: a node that does not answer is for `shardid status`.
-    let Ok(mut follower) = Server::look(file, &reader.reader).await else { return };
+    let Ok(mut follower) = MoveSession::look(file, &reader.reader).await else { return };
     let asked = login::try_again(&mut follower, &reader.slot, publisher.connect_timeout());
     reader.refused = asked.await.unwrap_or_default();
 }
@@ -83,7 +83,7 @@ async fn unread(
     node: &NodeName,
     mut wanted: Vec<Reader>,
 ) -> Result<Vec<Reader>, Failure> {
-    let mut server = Server::look(file, node).await?;
+    let mut server = MoveSession::look(file, node).await?;
     for look in 0..2 {
         let slots: Vec<String> = wanted.iter().map(|reader| reader.slot.clone()).collect();
         let query = sqlx::query_as(sql!("move/stream/readers.sql")).bind(slots);

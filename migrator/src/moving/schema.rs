@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 
 use shardid_cluster::{LeftoverKind, MoveKind, NodeName};
 
+use super::context::MoveContext;
 use super::copies::check_new_copy;
 use super::dumped::{Dump, description, entry, without_sequence_rules};
 use super::fingerprint;
 use super::journal::Move;
+use super::move_session::{Batch, MoveSession};
 use super::old_copy::check_owner;
-use super::road::Road;
-use super::server::{Batch, Server};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::sql;
@@ -24,39 +24,39 @@ use crate::postgres::sql;
 const LOCK_MS: u64 = 60_000;
 
 /// Makes the schema on the target, without what is better made after the copy.
-pub(super) async fn make(road: &mut Road<'_>) -> Result<(), Failure> {
-    let schema = road.record.schema.clone();
-    if road.record.shape.is_none() {
-        let stream = road.record.stream();
-        let shape = fingerprint::take(&mut road.source, &schema, &stream).await?;
-        road.journal.note_shape(road.record.id, &shape).await?;
-        road.record.shape = Some(shape);
+pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let schema = context.record.schema.clone();
+    if context.record.shape.is_none() {
+        let stream = context.record.stream();
+        let shape = fingerprint::take(&mut context.source, &schema, &stream).await?;
+        context.journal.note_shape(context.record.id, &shape).await?;
+        context.record.shape = Some(shape);
     }
-    road.leave_on_target(LeftoverKind::Schema, &schema).await?;
-    if !exists(road).await? {
-        let parts = parts(road).await?;
+    context.leave_on_target(LeftoverKind::Schema, &schema).await?;
+    if !exists(context).await? {
+        let parts = parts(context).await?;
         let guard = sqlx::query_scalar(sql!("move/carry/guard_copy.sql"))
-            .bind(road.record.shard.as_sql())
+            .bind(context.record.shard.as_sql())
             .bind(schema);
-        let guard: Vec<String> = road.source.column(guard).await?;
+        let guard: Vec<String> = context.source.column(guard).await?;
         let text = parts.dump.sql_of(&parts.early).await?;
         let query = sqlx::query_as(sql!("move/carry/default_privileges.sql"));
-        let rights: Vec<(String, bool)> = road.target.rows(query).await?;
+        let rights: Vec<(String, bool)> = context.target.rows(query).await?;
         let of = |before: bool| {
             rights.iter().filter(move |(_, is_before)| *is_before == before).map(|(s, _)| s.clone())
         };
         let statements = of(true).chain([text]).chain(guard).chain(of(false)).collect();
-        run(road, statements).await?;
+        run(context, statements).await?;
     }
     Ok(())
 }
 
 /// Makes what was left out, unless that is done, and compares the copies.
-pub(super) async fn make_indexes(road: &mut Road<'_>) -> Result<(), Failure> {
-    check_definitions(road).await?;
-    let parts = parts(road).await?;
-    let stream = road.record.stream();
-    let mut there = dump_of_target(road).await?;
+pub(super) async fn make_indexes(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    check_definitions(context).await?;
+    let parts = parts(context).await?;
+    let stream = context.record.stream();
+    let mut there = dump_of_target(context).await?;
     // They are made in one transaction: if one is missing, all are.
     let is_made = match &there {
         Some(there) => {
@@ -66,56 +66,60 @@ pub(super) async fn make_indexes(road: &mut Road<'_>) -> Result<(), Failure> {
         }
         None => {
             let query = sqlx::query_scalar(sql!("move/carry/made.sql")).bind(stream.as_str());
-            road.target.column::<bool>(query).await? == [true]
+            context.target.column::<bool>(query).await? == [true]
         }
     };
     if !is_made {
-        road.say("making indexes");
+        context.say("making indexes");
         let text = parts.dump.sql_of(&parts.late).await?;
         let query = sqlx::query_scalar(sql!("move/carry/mark_made.sql")).bind(stream.as_str());
-        let mark: Vec<String> = road.target.column(query).await?;
-        run(road, std::iter::once(text).chain(mark).collect()).await?;
+        let mark: Vec<String> = context.target.column(query).await?;
+        run(context, std::iter::once(text).chain(mark).collect()).await?;
         if there.is_some() {
-            there = dump_of_target(road).await?;
+            there = dump_of_target(context).await?;
         }
     }
-    compare(road, &parts.dump, there.as_ref()).await
+    compare(context, &parts.dump, there.as_ref()).await
 }
 
 /// A dump of the new copy; none where its server is later than our pg_dump, which has to be as
 /// new as the source.
-async fn dump_of_target(road: &Road<'_>) -> Result<Option<Dump>, Failure> {
-    let major = road.target.connection.server_version_num().unwrap_or_default() / 10_000;
+async fn dump_of_target(context: &MoveContext<'_>) -> Result<Option<Dump>, Failure> {
+    let major = context.target.connection.server_version_num().unwrap_or_default() / 10_000;
     if i64::from(major) > i64::from(super::dumped::dump_version().await?) {
         return Ok(None);
     }
-    Dump::of(&road.target, &road.record.schema).await.map(Some)
+    Dump::of(&context.target, &context.record.schema).await.map(Some)
 }
 
 /// Refuses to go on where the copies are not the same, by one pg_dump on both: what is
 /// forgotten above is found here, whatever it is.
-async fn compare(road: &mut Road<'_>, here: &Dump, there: Option<&Dump>) -> Result<(), Failure> {
+async fn compare(
+    context: &mut MoveContext<'_>,
+    here: &Dump,
+    there: Option<&Dump>,
+) -> Result<(), Failure> {
     let Some(there) = there else {
-        let (schema, stream) = (road.record.schema.clone(), road.record.stream());
+        let (schema, stream) = (context.record.schema.clone(), context.record.stream());
         let (here, there) = tokio::join!(
-            portable(&mut road.source, &schema, &stream),
-            portable(&mut road.target, &schema, &stream)
+            portable(&mut context.source, &schema, &stream),
+            portable(&mut context.target, &schema, &stream)
         );
         return match differences(&here?, &there?) {
             differ if differ.is_empty() => Ok(()),
-            differ => Err(not_whole(road, &differ)),
+            differ => Err(not_whole(context, &differ)),
         };
     };
     let is_same = |_: &str, here: &str, there: &str| here == there;
-    let to_the_letter = are_of_one_version(&road.source, &road.target);
+    let to_the_letter = are_of_one_version(&context.source, &context.target);
     let differ = differences_of_dumps(to_the_letter, here, there, is_same).await?;
-    if differ.is_empty() { Ok(()) } else { Err(not_whole(road, &differ)) }
+    if differ.is_empty() { Ok(()) } else { Err(not_whole(context, &differ)) }
 }
 
 /// Whether both servers are of one major version, so that pg_dump writes the same thing in the
 /// same words.
-fn are_of_one_version(one: &Server, other: &Server) -> bool {
-    let major = |server: &Server| server.connection.server_version_num().map(|n| n / 10_000);
+fn are_of_one_version(one: &MoveSession, other: &MoveSession) -> bool {
+    let major = |server: &MoveSession| server.connection.server_version_num().map(|n| n / 10_000);
     major(one) == major(other)
 }
 
@@ -139,64 +143,64 @@ async fn differences_of_dumps(
         .collect())
 }
 
-fn not_whole(road: &Road<'_>, differ: &[String]) -> Failure {
+fn not_whole(context: &MoveContext<'_>, differ: &[String]) -> Failure {
     Failure::new(format!(
         "schema {} was changed during the move, or is not carried whole; these differ: {}",
-        road.record.schema,
+        context.record.schema,
         differ.join(", ")
     ))
-    .at(format!("node {}", road.target.node))
+    .at(format!("node {}", context.target.node))
     .hint(format!(
         "`shardid abort {}`, then `shardid move {} --to {}` again; `pg_dump --schema-only` of both nodes shows how they differ",
-        road.record.id, road.record.shard, road.target.node
+        context.record.id, context.record.shard, context.target.node
     ))
 }
 
 /// A hash of what the tables look like, to compare with another node's.
-async fn shape(server: &mut Server, schema: &str) -> Result<String, Failure> {
+async fn shape(server: &mut MoveSession, schema: &str) -> Result<String, Failure> {
     let query = sqlx::query_scalar(sql!("move/carry/shape.sql")).bind(schema);
     let shape: Vec<String> = server.column(query).await?;
     Ok(shape.concat())
 }
 
 /// Refuses to go on with a copy of what is not what it was.
-pub(super) async fn check_definitions(road: &mut Road<'_>) -> Result<(), Failure> {
+pub(super) async fn check_definitions(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     // An old copy is as it was when it was left; a move back has no fingerprint of its own.
-    let Some(before) = road.record.shape.clone() else { return Ok(()) };
+    let Some(before) = context.record.shape.clone() else { return Ok(()) };
     if !fingerprint::is_one(&before) {
-        return Err(begun_earlier(road));
+        return Err(begun_earlier(context));
     }
-    let (schema, stream) = (road.record.schema.clone(), road.record.stream());
-    let differ = fingerprint::changed(&mut road.source, &schema, &stream, &before).await?;
-    if differ.is_empty() { Ok(()) } else { Err(changed(road, &road.source.node, &differ)) }
+    let (schema, stream) = (context.record.schema.clone(), context.record.stream());
+    let differ = fingerprint::changed(&mut context.source, &schema, &stream, &before).await?;
+    if differ.is_empty() { Ok(()) } else { Err(changed(context, &context.source.node, &differ)) }
 }
 
-fn begun_earlier(road: &Road<'_>) -> Failure {
-    let (id, shard, to) = (road.record.id, road.record.shard, &road.target.node);
+fn begun_earlier(context: &MoveContext<'_>) -> Failure {
+    let (id, shard, to) = (context.record.id, context.record.shard, &context.target.node);
     Failure::new(format!("move {id} was begun by an earlier version of this program"))
         .detail("It has noted the definitions of the schema in another form, by which a change is not seen.")
         .hint(format!("`shardid abort {id}`, then `shardid move {shard} --to {to}` again"))
 }
 
 /// The same, and refuses where both copies' tables do not look the same.
-pub(super) async fn check_unchanged(road: &mut Road<'_>) -> Result<(), Failure> {
-    check_definitions(road).await?;
-    let schema = road.record.schema.clone();
+pub(super) async fn check_unchanged(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    check_definitions(context).await?;
+    let schema = context.record.schema.clone();
     let (here, there) =
-        tokio::try_join!(shape(&mut road.source, &schema), shape(&mut road.target, &schema))?;
+        tokio::try_join!(shape(&mut context.source, &schema), shape(&mut context.target, &schema))?;
     // As the source was when it was copied, so was the target.
-    if here == there { Ok(()) } else { Err(changed(road, &road.target.node, &[])) }
+    if here == there { Ok(()) } else { Err(changed(context, &context.target.node, &[])) }
 }
 
 /// How many objects that were changed are named.
 const NAMED_MAX: usize = 10;
 
-fn changed(road: &Road<'_>, node: &NodeName, objects: &[String]) -> Failure {
-    let (id, shard) = (road.record.id, road.record.shard);
-    match road.record.kind {
+fn changed(context: &MoveContext<'_>, node: &NodeName, objects: &[String]) -> Failure {
+    let (id, shard) = (context.record.id, context.record.shard);
+    match context.record.kind {
         MoveKind::Copy => Failure::new(format!(
             "schema {} was changed during the move: {}",
-            road.record.schema,
+            context.record.schema,
             match objects {
                 [] => "something was made, dropped, altered or granted".to_owned(),
                 [.., _] => named(objects),
@@ -205,16 +209,16 @@ fn changed(road: &Road<'_>, node: &NodeName, objects: &[String]) -> Failure {
         .at(format!("node {node}"))
         .hint(format!(
             "`shardid abort {id}`, then `shardid move {shard} --to {}` again",
-            road.target.node
+            context.target.node
         )),
         MoveKind::Rollback => Failure::new(format!(
             "the tables of schema {} are not those of the old copy any more",
-            road.record.schema
+            context.record.schema
         ))
-        .at(format!("node {}", road.source.node))
+        .at(format!("node {}", context.source.node))
         .hint(format!(
             "`shardid abort {id}`; then `shardid retire` the old copy, and `shardid move {shard} --to {}`",
-            road.target.node
+            context.target.node
         )),
     }
 }
@@ -229,9 +233,11 @@ pub(super) fn named(objects: &[String]) -> String {
 
 /// What was changed on the node that is left again, and is not carried back, each
 /// with what it is: all that pg_dump writes, but for where sequences stand.
-pub(super) async fn not_carried_back(road: &mut Road<'_>) -> Result<Vec<String>, Failure> {
-    let (schema, stream) = (road.record.schema.clone(), road.record.stream());
-    changed_since(&mut road.source, &mut road.target, &schema, &stream).await
+pub(super) async fn not_carried_back(
+    context: &mut MoveContext<'_>,
+) -> Result<Vec<String>, Failure> {
+    let (schema, stream) = (context.record.schema.clone(), context.record.stream());
+    changed_since(&mut context.source, &mut context.target, &schema, &stream).await
 }
 
 /// The same before a move back has begun; refused where the tables are no longer those that the old
@@ -240,8 +246,8 @@ pub(crate) async fn look_at_way_back(
     file: &ClusterFile,
     record: &Move,
 ) -> Result<Vec<String>, Failure> {
-    let mut new = Server::look(file, &record.target).await?;
-    let mut old = Server::look(file, &record.source).await?;
+    let mut new = MoveSession::look(file, &record.target).await?;
+    let mut old = MoveSession::look(file, &record.source).await?;
     let schema = &record.schema;
     check_owner(file, &mut old, record).await?;
     check_new_copy(&mut new, record).await?;
@@ -261,13 +267,13 @@ pub(crate) async fn look_at_way_back(
 
 /// How the definitions of a copy differ from those of an older one.
 async fn changed_since(
-    new: &mut Server,
-    old: &mut Server,
+    new: &mut MoveSession,
+    old: &mut MoveSession,
     schema: &str,
     stream: &str,
 ) -> Result<Vec<String>, Failure> {
     let version = i64::from(super::dumped::dump_version().await?);
-    let is_read = |server: &Server| {
+    let is_read = |server: &MoveSession| {
         i64::from(server.connection.server_version_num().unwrap_or_default() / 10_000) <= version
     };
     let mut differ = Vec::new();
@@ -300,25 +306,29 @@ fn differences(one: &Portable, other: &Portable) -> Vec<String> {
     differ
 }
 
-async fn portable(server: &mut Server, schema: &str, stream: &str) -> Result<Portable, Failure> {
+async fn portable(
+    server: &mut MoveSession,
+    schema: &str,
+    stream: &str,
+) -> Result<Portable, Failure> {
     let query = sqlx::query_as(sql!("move/carry/portable.sql")).bind(schema).bind(stream);
     Ok(server.rows(query).await?.into_iter().collect())
 }
 
-async fn exists(road: &mut Road<'_>) -> Result<bool, Failure> {
+async fn exists(context: &mut MoveContext<'_>) -> Result<bool, Failure> {
     let query = sqlx::query_as::<_, (String, String)>(sql!("move/check/room.sql"))
-        .bind(road.record.schema.as_str());
-    Ok(!road.target.rows(query).await?.is_empty())
+        .bind(context.record.schema.as_str());
+    Ok(!context.target.rows(query).await?.is_empty())
 }
 
-async fn run(road: &mut Road<'_>, statements: Vec<String>) -> Result<(), Failure> {
-    match road.target.all_or_none(statements, LOCK_MS).await? {
+async fn run(context: &mut MoveContext<'_>, statements: Vec<String>) -> Result<(), Failure> {
+    match context.target.all_or_none(statements, LOCK_MS).await? {
         Batch::Done => Ok(()),
         Batch::LockTimeout => Err(Failure::new("the new copy is locked by somebody")
-            .at(format!("node {}", road.target.node))
+            .at(format!("node {}", context.target.node))
             .hint(format!(
                 "look at pg_stat_activity there, then `shardid resume {}`",
-                road.record.id
+                context.record.id
             ))),
     }
 }
@@ -332,12 +342,12 @@ struct Parts {
     late: Vec<String>,
 }
 
-async fn parts(road: &mut Road<'_>) -> Result<Parts, Failure> {
+async fn parts(context: &mut MoveContext<'_>) -> Result<Parts, Failure> {
     let query = sqlx::query_scalar(sql!("move/carry/identity_indexes.sql"))
-        .bind(road.record.schema.as_str());
-    let identity: Vec<String> = road.source.column(query).await?;
+        .bind(context.record.schema.as_str());
+    let identity: Vec<String> = context.source.column(query).await?;
     let identity: BTreeSet<String> = identity.into_iter().collect();
-    let dump = Dump::of(&road.source, &road.record.schema).await?;
+    let dump = Dump::of(&context.source, &context.record.schema).await?;
     let mut early = dump.contents("pre-data").await?;
     let (first, late): (Vec<_>, Vec<_>) = dump
         .contents("post-data")

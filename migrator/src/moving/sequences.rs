@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use shardid_cluster::MoveKind;
 
+use super::context::{Given, MoveContext};
+use super::move_session::{Batch, MoveSession};
 use super::outcome::Fence;
-use super::road::{Given, Road};
-use super::server::{Batch, Server};
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -24,19 +24,22 @@ const LOCK_MS: u128 = 10_000;
 
 /// Locks the sequences of the source, and brings those of the target to where
 /// they stand.
-pub(super) async fn carry_over(road: &mut Road<'_>, deadline: Instant) -> Result<Fence, Failure> {
+pub(super) async fn carry_over(
+    context: &mut MoveContext<'_>,
+    deadline: Instant,
+) -> Result<Fence, Failure> {
     let left = deadline.saturating_duration_since(Instant::now()).as_millis();
-    if !hold(road, left.clamp(1, HOLD_MS_MAX)).await? {
+    if !hold(context, left.clamp(1, HOLD_MS_MAX)).await? {
         return Ok(Fence::Lost("a transaction that has called nextval does not end".to_owned()));
     }
     let mut statements = Vec::new();
-    if road.record.kind == MoveKind::Rollback {
-        let schema = road.record.schema.as_str();
+    if context.record.kind == MoveKind::Rollback {
+        let schema = context.record.schema.as_str();
         let query = sqlx::query_scalar(sql!("move/sequence/rules.sql")).bind(schema);
-        statements = road.source.column(query).await?;
+        statements = context.source.column(query).await?;
     }
-    statements.extend(positions(road).await?);
-    match road.target.all_or_none(vec![statements.join(";\n")], 1_000).await? {
+    statements.extend(positions(context).await?);
+    match context.target.all_or_none(vec![statements.join(";\n")], 1_000).await? {
         Batch::Done => Ok(Fence::Held),
         Batch::LockTimeout => {
             Ok(Fence::Lost("somebody locks the sequences of the new copy".to_owned()))
@@ -45,19 +48,19 @@ pub(super) async fn carry_over(road: &mut Road<'_>, deadline: Instant) -> Result
 }
 
 /// Has a session ready, so that the fence need not wait for one.
-pub(super) async fn prepare(road: &mut Road<'_>) -> Result<(), Failure> {
-    if road.holding.is_none() {
-        let (node, term) = (road.source.node.clone(), road.source.term());
-        road.holding = Some(Server::connect_as(road.file, &node, term).await?);
+pub(super) async fn prepare(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    if context.holding.is_none() {
+        let (node, term) = (context.source.node.clone(), context.source.term());
+        context.holding = Some(MoveSession::connect_as(context.file, &node, term).await?);
     }
     Ok(())
 }
 
 /// Lets everybody use the sequences of the source again.
-pub(super) fn let_go(road: &mut Road<'_>) {
+pub(super) fn let_go(context: &mut MoveContext<'_>) {
     // Its transaction goes with the session.
-    road.holding = None;
-    road.held = false;
+    context.holding = None;
+    context.held = false;
 }
 
 /// Runs statements on the source, together with those that close its sequences.
@@ -65,91 +68,91 @@ pub(super) fn let_go(road: &mut Road<'_>) {
 /// Where the program was cut between the switch and here, nobody held them: they
 /// are carried over once more, unless the target gives numbers already.
 pub(super) async fn close_with(
-    road: &mut Road<'_>,
+    context: &mut MoveContext<'_>,
     statements: Vec<String>,
 ) -> Result<Batch, Failure> {
-    let was_held = road.held;
-    if !was_held && !hold(road, LOCK_MS).await? {
+    let was_held = context.held;
+    if !was_held && !hold(context, LOCK_MS).await? {
         return Ok(Batch::LockTimeout);
     }
-    let fresh = if was_held { Vec::new() } else { positions(road).await? };
-    let schema = road.record.schema.clone();
-    let holding = holding(road);
+    let fresh = if was_held { Vec::new() } else { positions(context).await? };
+    let schema = context.record.schema.clone();
+    let holding = holding(context);
     let mut all = vec![format!("SET LOCAL lock_timeout = {LOCK_MS}")];
     all.extend(statements);
     all.extend(closing(holding, &schema).await?);
     all.push("COMMIT".to_owned());
     let done = holding.one_batch(all).await?;
-    let_go(road);
+    let_go(context);
     if let Batch::LockTimeout = done {
         return Ok(Batch::LockTimeout);
     }
     let query =
-        sqlx::query_scalar(sql!("move/sequence/is_open.sql")).bind(road.record.shard.as_sql());
-    if !fresh.is_empty() && road.target.column::<bool>(query).await? == [false] {
-        return road.target.all_or_none(vec![fresh.join(";\n")], 1_000).await;
+        sqlx::query_scalar(sql!("move/sequence/is_open.sql")).bind(context.record.shard.as_sql());
+    if !fresh.is_empty() && context.target.column::<bool>(query).await? == [false] {
+        return context.target.all_or_none(vec![fresh.join(";\n")], 1_000).await;
     }
     Ok(Batch::Done)
 }
 
 /// Closes the sequences of an old copy that was nearly gone back to.
-pub(super) async fn close_old_copy(road: &mut Road<'_>) -> Result<(), Failure> {
-    let schema = road.record.schema.clone();
-    let statements = closing(&mut road.target, &schema).await?;
-    match road.target.all_or_none(statements, LOCK_MS as u64).await? {
+pub(super) async fn close_old_copy(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let schema = context.record.schema.clone();
+    let statements = closing(&mut context.target, &schema).await?;
+    match context.target.all_or_none(statements, LOCK_MS as u64).await? {
         Batch::Done => Ok(()),
-        Batch::LockTimeout => Err(in_use(&road.target)),
+        Batch::LockTimeout => Err(in_use(&context.target)),
     }
 }
 
 /// Somebody is in the way for longer than we may wait.
-fn in_use(server: &Server) -> Failure {
+fn in_use(server: &MoveSession) -> Failure {
     Failure::new("somebody holds the shard's sequences for long")
         .at(format!("node {}", server.node))
         .hint("look at pg_stat_activity there")
 }
 
-async fn hold(road: &mut Road<'_>, ms: u128) -> Result<bool, Failure> {
-    prepare(road).await?;
-    let schema = road.record.schema.clone();
+async fn hold(context: &mut MoveContext<'_>, ms: u128) -> Result<bool, Failure> {
+    prepare(context).await?;
+    let schema = context.record.schema.clone();
     let query = sqlx::query_scalar(sql!("move/sequence/hold.sql"))
         .bind(schema.as_str())
         .bind(i64::try_from(ms).unwrap_or(i64::MAX));
-    let mut statements: Vec<String> = road.source.column(query).await?;
+    let mut statements: Vec<String> = context.source.column(query).await?;
     let locks = statements.split_off(statements.len().min(1));
-    road.held = false;
-    let server = holding(road);
+    context.held = false;
+    let server = holding(context);
     let Batch::Done = server.begin_with(statements).await? else { return Ok(false) };
     // Nobody takes ids any more, and what each has given out is still known.
     let query = sqlx::query_as(sql!("move/sequence/given.sql")).bind(schema.as_str());
     let Some(given) = server.rows_at_once(query).await? else { return Ok(false) };
     let Batch::Done = server.go_on_with(locks).await? else { return Ok(false) };
-    road.given = given;
-    road.held = true;
+    context.given = given;
+    context.held = true;
     Ok(true)
 }
 
-fn holding<'r>(road: &'r mut Road<'_>) -> &'r mut Server {
-    road.holding.as_mut().expect("it was prepared")
+fn holding<'r>(context: &'r mut MoveContext<'_>) -> &'r mut MoveSession {
+    context.holding.as_mut().expect("it was prepared")
 }
 
 /// Where the sequences stand, as statements for the other copy.
-async fn positions(road: &mut Road<'_>) -> Result<Vec<String>, Failure> {
+async fn positions(context: &mut MoveContext<'_>) -> Result<Vec<String>, Failure> {
     let (mut generators, mut last_ids, mut layouts) = (Vec::new(), Vec::new(), Vec::new());
-    for Given { oid, last, layout } in &road.given {
+    for Given { oid, last, layout } in &context.given {
         generators.push(*oid);
         last_ids.push(*last);
         layouts.push(layout.clone());
     }
     let query = sqlx::query_scalar(sql!("move/sequence/positions.sql"))
-        .bind(road.record.schema.clone())
+        .bind(context.record.schema.clone())
         .bind(generators)
         .bind(last_ids)
         .bind(layouts)
-        .bind(road.record.shard.as_sql());
-    holding(road).column(query).await
+        .bind(context.record.shard.as_sql());
+    holding(context).column(query).await
 }
 
-async fn closing(server: &mut Server, schema: &str) -> Result<Vec<String>, Failure> {
+async fn closing(server: &mut MoveSession, schema: &str) -> Result<Vec<String>, Failure> {
     server.column(sqlx::query_scalar(sql!("move/sequence/close.sql")).bind(schema)).await
 }

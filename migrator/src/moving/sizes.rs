@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::server::{Batch, Server};
+use super::move_session::{Batch, MoveSession};
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -12,7 +12,7 @@ const LOCK_MS: u64 = 2_000;
 /// The shards that live on a node, each with the bytes of its schema.
 ///
 /// Where somebody keeps a table locked, they are what the server last noted of all.
-pub(crate) async fn shard_sizes(server: &mut Server) -> Result<BTreeMap<i32, i64>, Failure> {
+pub(crate) async fn shard_sizes(server: &mut MoveSession) -> Result<BTreeMap<i32, i64>, Failure> {
     let bounds = vec![format!("SET LOCAL lock_timeout = {LOCK_MS}")];
     let mut sizes = None;
     if let Batch::Done = server.begin_with(bounds).await? {

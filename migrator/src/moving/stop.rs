@@ -71,15 +71,17 @@ fn heard(several: bool) {
     match (ASKED.load(Ordering::Relaxed), several) {
         (GO_ON, true) => {
             ASKED.store(BEGIN_NOTHING, Ordering::Relaxed);
-            line("no new move begins; those under way go on to their end; once more stops them");
+            line(
+                "no new move begins, and those under way are finished; press Ctrl-C again to stop them",
+            );
         }
         (GO_ON | BEGIN_NOTHING, _) => {
             ASKED.store(STAND, Ordering::Relaxed);
             STANDING.notify_waiters();
-            line("stopping where the move can stand; once more cuts it");
+            line("stopping at the next safe point; press Ctrl-C again to quit now");
         }
         _ => {
-            line("cut: `shardid moves` shows what is standing");
+            line("interrupted: `shardid moves` shows what is unfinished");
             std::process::exit(3);
         }
     }

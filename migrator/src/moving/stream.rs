@@ -4,53 +4,55 @@ use std::time::{Duration, Instant};
 
 use shardid_cluster::LeftoverKind;
 
+use super::context::MoveContext;
 use super::login::{self, NewStream};
-use super::road::Road;
-use super::server::{Batch, Server};
+use super::move_session::{Batch, MoveSession};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::postgres::sql;
 
-pub(super) async fn publish(road: &mut Road<'_>) -> Result<(), Failure> {
-    let (name, schema) = (road.record.stream(), road.record.schema.clone());
-    road.leave_on_source(LeftoverKind::Publication, &name).await?;
-    publish_on(&mut road.source, &name, &schema).await
+pub(super) async fn publish(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let (name, schema) = (context.record.stream(), context.record.schema.clone());
+    context.leave_on_source(LeftoverKind::Publication, &name).await?;
+    publish_on(&mut context.source, &name, &schema).await
 }
 
-async fn publish_on(server: &mut Server, name: &str, schema: &str) -> Result<(), Failure> {
+async fn publish_on(server: &mut MoveSession, name: &str, schema: &str) -> Result<(), Failure> {
     let query = sqlx::query_scalar(sql!("move/stream/publish.sql")).bind(name).bind(schema);
     let statements = server.column(query).await?;
     server.carry_out(statements).await
 }
 
-pub(super) async fn subscribe(road: &mut Road<'_>) -> Result<(), Failure> {
-    let name = road.record.stream();
-    road.leave_on_source(LeftoverKind::Slot, &name).await?;
+pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let name = context.record.stream();
+    context.leave_on_source(LeftoverKind::Slot, &name).await?;
     // A new slot would begin behind what was written since the old one was lost.
     let number = sqlx::query_scalar::<_, i64>(sql!("move/stream/number.sql")).bind(&name);
     let gone = sqlx::query_scalar::<_, bool>(sql!("move/stream/slot_gone.sql")).bind(&name);
-    if !road.target.column(number).await?.is_empty() && road.source.column(gone).await? == [true] {
-        return Err(slot_is_gone(road, &name));
+    if !context.target.column(number).await?.is_empty()
+        && context.source.column(gone).await? == [true]
+    {
+        return Err(slot_is_gone(context, &name));
     }
-    let most = road.options.stall_max;
-    make_slot(&mut road.source, &name, most).await?;
-    road.leave_on_target(LeftoverKind::Subscription, &name).await?;
-    let stream = NewStream { name: &name, schema: &road.record.schema, copy: true };
-    login::subscribe(&mut road.target, &mut road.source, &stream).await
+    let most = context.options.stall_max;
+    make_slot(&mut context.source, &name, most).await?;
+    context.leave_on_target(LeftoverKind::Subscription, &name).await?;
+    let stream = NewStream { name: &name, schema: &context.record.schema, copy: true };
+    login::subscribe(&mut context.target, &mut context.source, &stream).await
 }
 
 /// What follows by a slot that somebody has dropped, or that a standby which took over never had.
-pub(super) fn slot_is_gone(road: &Road<'_>, slot: &str) -> Failure {
+pub(super) fn slot_is_gone(context: &MoveContext<'_>, slot: &str) -> Failure {
     Failure::new(format!("replication slot {slot} is gone"))
-        .at(format!("node {}", road.source.node))
+        .at(format!("node {}", context.source.node))
         .hint(format!(
             "the copy cannot follow without it: give the move up with `shardid abort {}`",
-            road.record.id
+            context.record.id
         ))
 }
 
 /// Makes a slot, for which every transaction that has written anywhere on the server has to end.
-async fn make_slot(server: &mut Server, name: &str, most: Duration) -> Result<(), Failure> {
+async fn make_slot(server: &mut MoveSession, name: &str, most: Duration) -> Result<(), Failure> {
     let began = Instant::now();
     server.bound(most).await?;
     let made = server.change(sqlx::query(sql!("move/stream/slot.sql")).bind(name)).await;
@@ -73,76 +75,76 @@ async fn make_slot(server: &mut Server, name: &str, most: Duration) -> Result<()
 
 /// For how many seconds the oldest transaction has been open that a new slot has
 /// to wait for; none where there is none of more than ten.
-pub(super) async fn oldest_transaction(server: &mut Server) -> Result<Option<i64>, Failure> {
+pub(super) async fn oldest_transaction(server: &mut MoveSession) -> Result<Option<i64>, Failure> {
     let old: Option<(i64, i64)> = server.row(sqlx::query_as(sql!("move/check/old.sql"))).await?;
     Ok(old.and_then(|(count, seconds)| (count > 0).then_some(seconds)))
 }
 
 /// Makes publication and slot for the way back; nothing reads them yet.
-pub(super) async fn prepare_way_back(road: &mut Road<'_>) -> Result<(), Failure> {
-    if !road.record.way_back {
+pub(super) async fn prepare_way_back(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    if !context.record.way_back {
         return Ok(());
     }
-    let (name, schema) = (road.record.way_back_stream(), road.record.schema.clone());
-    road.leave_on_target(LeftoverKind::Publication, &name).await?;
-    publish_on(&mut road.target, &name, &schema).await?;
-    road.leave_on_target(LeftoverKind::Slot, &name).await?;
-    if let Some(seconds) = oldest_transaction(&mut road.target).await? {
-        road.say(format_args!(
+    let (name, schema) = (context.record.way_back_stream(), context.record.schema.clone());
+    context.leave_on_target(LeftoverKind::Publication, &name).await?;
+    publish_on(&mut context.target, &name, &schema).await?;
+    context.leave_on_target(LeftoverKind::Slot, &name).await?;
+    if let Some(seconds) = oldest_transaction(&mut context.target).await? {
+        context.say(format_args!(
             "a transaction on {} has been open for {seconds} s: the way back is ready when it ends",
-            road.target.node
+            context.target.node
         ));
     }
-    let most = road.options.stall_max;
-    make_slot(&mut road.target, &name, most).await
+    let most = context.options.stall_max;
+    make_slot(&mut context.target, &name, most).await
 }
 
 /// Lets the way back begin here: everything so far came from the source.
 ///
 /// Only behind the fence, and before the target takes its first write. It is
 /// written into the journal, since a slot forgets in a crash that it was advanced.
-pub(super) async fn seal_way_back(road: &mut Road<'_>) -> Result<(), Failure> {
-    if !road.record.way_back {
+pub(super) async fn seal_way_back(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    if !context.record.way_back {
         return Ok(());
     }
     let flushed: Vec<String> =
-        road.target.column(sqlx::query_scalar(sql!("move/stream/flushed.sql"))).await?;
+        context.target.column(sqlx::query_scalar(sql!("move/stream/flushed.sql"))).await?;
     let seal = flushed.concat();
-    road.journal.note_seal(road.record.id, &seal).await?;
-    road.record.seal = Some(seal);
+    context.journal.note_seal(context.record.id, &seal).await?;
+    context.record.seal = Some(seal);
     Ok(())
 }
 
 /// Ends the stream that filled the target.
-pub(super) async fn end(road: &mut Road<'_>) -> Result<(), Failure> {
-    let name = road.record.stream();
-    remove_subscription(&mut road.target, Some(&mut road.source), &name).await?;
-    road.forget(&[LeftoverKind::Subscription], &name).await?;
-    remove_slot(&mut road.source, &name).await?;
-    road.forget(&[LeftoverKind::Slot], &name).await?;
-    remove_publication(&mut road.source, &name).await?;
-    road.forget(&[LeftoverKind::Publication], &name).await
+pub(super) async fn end(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let name = context.record.stream();
+    remove_subscription(&mut context.target, Some(&mut context.source), &name).await?;
+    context.forget(&[LeftoverKind::Subscription], &name).await?;
+    remove_slot(&mut context.source, &name).await?;
+    context.forget(&[LeftoverKind::Slot], &name).await?;
+    remove_publication(&mut context.source, &name).await?;
+    context.forget(&[LeftoverKind::Publication], &name).await
 }
 
 /// Has the old copy follow the new one, from its first write on.
-pub(super) async fn open_way_back(road: &mut Road<'_>) -> Result<(), Failure> {
-    if !road.record.way_back {
+pub(super) async fn open_way_back(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    if !context.record.way_back {
         return Ok(());
     }
-    let name = road.record.way_back_stream();
-    road.leave_on_source(LeftoverKind::Subscription, &name).await?;
-    let Some(seal) = road.record.seal.clone() else {
+    let name = context.record.way_back_stream();
+    context.leave_on_source(LeftoverKind::Subscription, &name).await?;
+    let Some(seal) = context.record.seal.clone() else {
         return Err(Failure::new("the journal does not say where the way back begins"));
     };
-    let stream = NewStream { name: &name, schema: &road.record.schema, copy: false };
-    login::subscribe(&mut road.source, &mut road.target, &stream).await?;
+    let stream = NewStream { name: &name, schema: &context.record.schema, copy: false };
+    login::subscribe(&mut context.source, &mut context.target, &stream).await?;
     cuts::at(format_args!("way-back/made"));
     let begin = sqlx::query(sql!("move/stream/begin_at.sql")).bind(name.as_str()).bind(seal);
-    road.source.change(begin).await?;
+    context.source.change(begin).await?;
     cuts::at(format_args!("way-back/placed"));
     let query = sqlx::query_scalar(sql!("move/stream/enable.sql")).bind(name);
-    let statements = road.source.column(query).await?;
-    road.source.carry_out(statements).await
+    let statements = context.source.column(query).await?;
+    context.source.carry_out(statements).await
 }
 
 /// How long the end of a subscription may take, and how often it is tried:
@@ -153,8 +155,8 @@ const UNSUBSCRIBE_TRIES: u32 = 3;
 /// Ends a subscription, with the role that was made for it and the slots by which its tables
 /// were copied.
 pub(super) async fn remove_subscription(
-    server: &mut Server,
-    publisher: Option<&mut Server>,
+    server: &mut MoveSession,
+    publisher: Option<&mut MoveSession>,
     name: &str,
 ) -> Result<(), Failure> {
     let number: Vec<i64> =
@@ -181,7 +183,7 @@ pub(super) async fn remove_subscription(
 }
 
 /// Ends a subscription; false where that takes too long.
-async fn unsubscribe(server: &mut Server, name: &str) -> Result<bool, Failure> {
+async fn unsubscribe(server: &mut MoveSession, name: &str) -> Result<bool, Failure> {
     let statements: Vec<String> =
         server.column(sqlx::query_scalar(sql!("move/stream/unsubscribe.sql")).bind(name)).await?;
     server.bound(UNSUBSCRIBE_MAX).await?;
@@ -197,7 +199,7 @@ async fn unsubscribe(server: &mut Server, name: &str) -> Result<bool, Failure> {
 }
 
 /// Drops a slot, once nobody reads it any more.
-pub(super) async fn remove_slot(server: &mut Server, name: &str) -> Result<(), Failure> {
+pub(super) async fn remove_slot(server: &mut MoveSession, name: &str) -> Result<(), Failure> {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         server.change(sqlx::query(sql!("move/stream/release_slot.sql")).bind(name)).await?;
@@ -216,7 +218,10 @@ pub(super) async fn remove_slot(server: &mut Server, name: &str) -> Result<(), F
 }
 
 /// Drops a publication.
-pub(super) async fn remove_publication(server: &mut Server, name: &str) -> Result<(), Failure> {
+pub(super) async fn remove_publication(
+    server: &mut MoveSession,
+    name: &str,
+) -> Result<(), Failure> {
     let query = sqlx::query_scalar(sql!("move/stream/unpublish.sql")).bind(name);
     let statements = server.column(query).await?;
     server.carry_out(statements).await

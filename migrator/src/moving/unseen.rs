@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use shardid_cluster::LeftoverKind;
 
+use super::context::MoveContext;
+use super::move_session::MoveSession;
 use super::outcome::Fence;
-use super::road::Road;
-use super::server::Server;
 use super::stop::check_stop;
 use super::{fingerprint, schema};
 use crate::failure::Failure;
@@ -33,7 +33,7 @@ struct Writer {
     who: String,
 }
 
-async fn writers(server: &mut Server, of: Option<&[Writer]>) -> Result<Vec<Writer>, Failure> {
+async fn writers(server: &mut MoveSession, of: Option<&[Writer]>) -> Result<Vec<Writer>, Failure> {
     let of: Option<Vec<String>> =
         of.map(|writers| writers.iter().map(|writer| writer.xid.clone()).collect());
     server.rows(sqlx::query_as(sql!("move/fence/writers.sql")).bind(of)).await
@@ -42,7 +42,7 @@ async fn writers(server: &mut Server, of: Option<&[Writer]>) -> Result<Vec<Write
 /// Waits for those that are open now, not for any that begins meanwhile. Returns those that
 /// have not ended in time, the oldest first.
 async fn await_ended(
-    server: &mut Server,
+    server: &mut MoveSession,
     most: Duration,
     mut meanwhile: impl FnMut(&str) -> Result<(), Failure>,
 ) -> Result<Vec<Writer>, Failure> {
@@ -62,25 +62,28 @@ async fn await_ended(
 }
 
 /// Before the fence, so that it is not raised for nothing.
-pub(super) async fn before_fence(road: &mut Road<'_>) -> Result<(), Failure> {
-    let Road { source, progress, .. } = road;
+pub(super) async fn before_fence(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let MoveContext { source, progress, .. } = context;
     await_ended(source, BEFORE_MAX, |who| {
         progress.at(0.0, &format!("waiting for {who}, which may have changed the schema"));
         check_stop()
     })
     .await?;
-    road.progress.clear();
+    context.progress.clear();
     Ok(())
 }
 
 /// Behind the fence, right before the last look at the schema.
-pub(super) async fn behind_fence(road: &mut Road<'_>, deadline: Instant) -> Result<Fence, Failure> {
+pub(super) async fn behind_fence(
+    context: &mut MoveContext<'_>,
+    deadline: Instant,
+) -> Result<Fence, Failure> {
     let left = deadline.saturating_duration_since(Instant::now()).min(BEHIND_MAX);
-    let open = await_ended(&mut road.source, left, |_| Ok(())).await?;
+    let open = await_ended(&mut context.source, left, |_| Ok(())).await?;
     let Some(oldest) = open.first() else { return Ok(Fence::Held) };
-    road.outwaited += 1;
-    if road.outwaited > FENCES_MAX {
-        road.say(format_args!("goes on beside {}: what it changes in the schema is not carried, and is looked for after the switch", oldest.who));
+    context.outwaited += 1;
+    if context.outwaited > FENCES_MAX {
+        context.say(format_args!("goes on beside {}: what it changes in the schema is not carried, and is looked for after the switch", oldest.who));
         return Ok(Fence::Held);
     }
     Ok(Fence::Lost(format!("{} has written, and may have changed the schema", oldest.who)))
@@ -88,32 +91,32 @@ pub(super) async fn behind_fence(road: &mut Road<'_>, deadline: Instant) -> Resu
 
 /// After the switch: says what transactions that were open at the last look have changed on the
 /// node that the shard has left, where it stays.
-pub(super) async fn look_back(road: &mut Road<'_>) -> Result<(), Failure> {
-    let Some(before) = road.record.shape.clone().filter(|text| fingerprint::is_one(text)) else {
+pub(super) async fn look_back(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let Some(before) = context.record.shape.clone().filter(|text| fingerprint::is_one(text)) else {
         return Ok(());
     };
     // Where it follows already, its tables belong to that, and this was looked at before.
-    let left = road.journal.leftovers(road.record.id).await?;
-    if left.iter().any(|l| l.kind == LeftoverKind::Subscription && l.node == road.source.node) {
+    let left = context.journal.leftovers(context.record.id).await?;
+    if left.iter().any(|l| l.kind == LeftoverKind::Subscription && l.node == context.source.node) {
         return Ok(());
     }
-    let (name, stream) = (road.record.schema.clone(), road.record.stream());
-    let open = await_ended(&mut road.source, AFTER_MAX, |_| Ok(())).await?;
-    let mut differ = fingerprint::changed(&mut road.source, &name, &stream, &before).await?;
+    let (name, stream) = (context.record.schema.clone(), context.record.stream());
+    let open = await_ended(&mut context.source, AFTER_MAX, |_| Ok(())).await?;
+    let mut differ = fingerprint::changed(&mut context.source, &name, &stream, &before).await?;
     // Those have come to their end by the switch itself.
     let query = sqlx::query_scalar(sql!("move/sequence/described.sql")).bind(&name);
-    let sequences: Vec<String> = road.source.column(query).await?;
+    let sequences: Vec<String> = context.source.column(query).await?;
     differ.retain(|object| !sequences.contains(object));
-    let (old, new) = (&road.source.node, &road.target.node);
+    let (old, new) = (&context.source.node, &context.target.node);
     if !differ.is_empty() {
-        road.say(format_args!(
+        context.say(format_args!(
             "WARNING: a transaction that was open at the switch has changed on {old}, and not on {new}: {}; make that on {new}, too, before the old copy is retired",
             schema::named(&differ)
         ));
-    } else if road.outwaited > FENCES_MAX
+    } else if context.outwaited > FENCES_MAX
         && let Some(oldest) = open.first()
     {
-        road.say(format_args!(
+        context.say(format_args!(
             "WARNING: {} on {old} was open at the switch, and is: if it changes schema {name}, make that on {new}, too, before the old copy is retired",
             oldest.who
         ));

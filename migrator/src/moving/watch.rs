@@ -12,7 +12,7 @@ use futures_util::future::select_all;
 use shardid_cluster::NodeName;
 
 use super::journal::Move;
-use super::server::Server;
+use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::sql;
@@ -81,12 +81,12 @@ async fn lost(file: &ClusterFile, node: NodeName, pids: Vec<i32>) -> Failure {
 async fn beat(
     file: &ClusterFile,
     node: &NodeName,
-    server: &mut Option<Server>,
+    server: &mut Option<MoveSession>,
     pids: Vec<i32>,
 ) -> Result<bool, Failure> {
     let server = match server {
         Some(server) => server,
-        none => none.insert(Server::connect(file, node).await?),
+        none => none.insert(MoveSession::connect(file, node).await?),
     };
     let query = sqlx::query_scalar(sql!("move/sessions.sql")).bind(pids);
     Ok(server.column::<bool>(query).await? == [true])

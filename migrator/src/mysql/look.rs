@@ -46,15 +46,15 @@ impl Settings {
             .fetch_all(&mut *connection)
             .await
             .map_err(|error| failure(node, &error))?;
-        let said = |error: sqlx::Error| failure(node, &error);
+        let failed = |error: sqlx::Error| failure(node, &error);
         let stands_still: bool = sqlx::query_scalar(sql!("look/sysdate.sql"))
             .fetch_one(&mut *connection)
             .await
-            .map_err(said)?;
+            .map_err(failed)?;
         let grants = sqlx::raw_sql(sql!("look/grants.sql"))
             .fetch_all(&mut *connection)
             .await
-            .map_err(said)?;
+            .map_err(failed)?;
         let may_create = grants
             .iter()
             .any(|row| gives_functions(&row.try_get_unchecked::<String, _>(0).unwrap_or_default()));
@@ -223,7 +223,7 @@ pub(crate) async fn replica(
     settings: &Settings,
     node: &NodeName,
 ) -> Result<Option<Failure>, Failure> {
-    let said = |error: sqlx::Error| failure(node, &error);
+    let failed = |error: sqlx::Error| failure(node, &error);
     let (statement, host, port, states) = match settings.speaks_of_replicas() {
         false => (
             match settings.flavour() {
@@ -247,10 +247,10 @@ pub(crate) async fn replica(
             let user: String = sqlx::query_scalar(sql!("look/user.sql"))
                 .fetch_one(connection)
                 .await
-                .map_err(said)?;
+                .map_err(failed)?;
             return Ok(Some(settings.may_not_ask(node, &user)));
         }
-        Err(error) => return Err(said(error)),
+        Err(error) => return Err(failed(error)),
     };
     let text = |row: &sqlx::mysql::MySqlRow, name: &str| {
         row.try_get_unchecked::<String, _>(name).unwrap_or_default()

@@ -17,6 +17,7 @@ use crate::mysql::{failure, sql};
 use crate::refinery::refinery_session;
 
 use crate::mysql::migrations::{CATALOG, SCHEMA};
+use crate::mysql::routines::{self, Routine, dropped_by};
 
 fn parsed(files: &[(&str, &str)]) -> Vec<Migration> {
     let parse = |(name, sql): &(&str, &str)| {
@@ -32,7 +33,7 @@ pub(crate) fn of_schema() -> Vec<Migration> {
     parsed(&SCHEMA)
 }
 
-/// The migrations of a catalogue.
+/// The migrations of a catalog.
 pub(crate) fn of_catalog() -> Vec<Migration> {
     parsed(&CATALOG)
 }
@@ -42,44 +43,13 @@ pub(crate) fn latest(migrations: &[Migration]) -> i32 {
     migrations.last().map_or(0, Migration::version)
 }
 
-/// The routines, triggers and views that the schema has, by kind and name, such as `function next_id`.
-fn routines() -> BTreeSet<String> {
-    let mut made = BTreeSet::new();
-    for line in SCHEMA.iter().flat_map(|(_, sql)| sql.lines()) {
-        let Some((verb, rest)) = line.split_once(' ') else { continue };
-        let Some((kind, name)) = rest.split_once(" shardid.") else { continue };
-        let kind = kind.trim_end_matches(" IF EXISTS");
-        let kind = kind.trim_start_matches("OR REPLACE SQL SECURITY DEFINER ").to_lowercase();
-        let name = name.split(['(', ';', ' ']).next().unwrap_or_default();
-        match verb {
-            "CREATE" if matches!(&*kind, "function" | "procedure" | "trigger" | "view") => {
-                made.insert(format!("{kind} {name}"));
-            }
-            "DROP" => _ = made.remove(&format!("{kind} {name}")),
-            _ => {}
-        }
-    }
-    made
-}
-
-/// Routines, triggers and views that are not there, though the history says that they were made: a
-/// dump leaves routines and triggers out, unless it is made with `--routines --triggers`, and one that was cut
-/// leaves views that show nothing.
-pub(crate) async fn missing_routines(
+/// Routines, triggers and views that are missing, or are those of an earlier version, by kind and name.
+pub(crate) async fn wrong_routines(
     connection: &mut MySqlConnection,
     node: &NodeName,
 ) -> Result<Vec<String>, Failure> {
-    let there = routines_there(connection, node).await?;
-    Ok(routines().into_iter().filter(|routine| !there.contains(routine)).collect())
-}
-
-/// The routines, triggers and views that are there, by kind and name.
-async fn routines_there(
-    connection: &mut MySqlConnection,
-    node: &NodeName,
-) -> Result<Vec<String>, Failure> {
-    let there = sqlx::query_scalar(sql!("look/routines.sql")).fetch_all(connection).await;
-    there.map_err(|error| failure(node, &error))
+    let wrong = routines::to_make(connection, node).await?;
+    Ok(wrong.into_iter().map(|routine| routine.name).collect())
 }
 
 /// The tables that the migrations up to one make and leave, and whether each counts by itself.
@@ -155,18 +125,18 @@ pub(crate) async fn no_missing_tables(
     )))
 }
 
-/// Makes the schema or brings it up to date, and makes routines again that are missing. Whoever was granted
+/// Makes the schema or brings it up to date, and makes routines again that are missing or of an earlier version. Whoever was granted
 /// a routine before has it afterwards.
 pub(crate) async fn schema(
     connection: &mut MySqlConnection,
     node: &NodeName,
 ) -> Result<(), Failure> {
-    let said = |error: sqlx::Error| failure(node, &error);
-    connection.execute(sql!("session/create_schema.sql")).await.map_err(said)?;
-    connection.execute(sql!("session/keep_grants.sql")).await.map_err(said)?;
+    let failed = |error: sqlx::Error| failure(node, &error);
+    connection.execute(sql!("session/create_schema.sql")).await.map_err(failed)?;
+    connection.execute(sql!("session/keep_grants.sql")).await.map_err(failed)?;
     // A program was cut before it had given again what went with the routines that it made anew.
     give_again(connection).await.map_err(|error| may_not(node, &error))?;
-    let steps = match routines_there(connection, node).await?.is_empty() {
+    let steps = match routines::there(connection, node).await?.is_empty() {
         // Nothing is granted on what is not there: who makes it all need not see what others may.
         true => {
             let all = of_schema();
@@ -180,9 +150,11 @@ pub(crate) async fn schema(
     for step in steps {
         take(connection, node, step).await?;
     }
-    if !missing_routines(connection, node).await?.is_empty() {
-        let step = all_again();
-        may_give_again(connection, node, &step.drops).await?;
+    let again: Vec<Step> =
+        routines::to_make(connection, node).await?.iter().map(Step::again).collect();
+    let all: BTreeSet<String> = again.iter().flat_map(|step| step.drops.clone()).collect();
+    may_give_again(connection, node, &all).await?;
+    for step in again {
         take(connection, node, step).await?;
     }
     Ok(())
@@ -210,7 +182,7 @@ async fn take(
     node: &NodeName,
     step: Step,
 ) -> Result<(), Failure> {
-    let said = |error: sqlx::Error| failure(node, &error);
+    let failed = |error: sqlx::Error| failure(node, &error);
     note_grants(connection, node, &step.drops).await?;
     match step.how {
         How::Migration(version) => {
@@ -218,11 +190,11 @@ async fn take(
         }
         How::Again(sql) => {
             let done = sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut *connection).await;
-            done.map_err(said)?;
+            done.map_err(failed)?;
         }
     }
     cuts::at(format_args!("schema/before-grants"));
-    give_again(connection).await.map_err(said)
+    give_again(connection).await.map_err(failed)
 }
 
 /// A file that is to be run.
@@ -235,19 +207,27 @@ struct Step {
 enum How {
     /// For the first time.
     Migration(i32),
-    /// Once more, since what it makes is missing.
+    /// Once more, since what it makes is missing, or is of an earlier version.
     Again(String),
+}
+
+impl Step {
+    fn again(routine: &Routine) -> Self {
+        let sql = routine.statements();
+        Self { drops: dropped_by(&sql), how: How::Again(sql) }
+    }
 }
 
 /// What has not been run yet.
 async fn pending(connection: &mut MySqlConnection, node: &NodeName) -> Result<Vec<Step>, Failure> {
-    let said = |error: sqlx::Error| failure(node, &error);
+    let failed = |error: sqlx::Error| failure(node, &error);
     let (begun, _): (bool, bool) =
-        sqlx::query_as(sql!("look/has.sql")).fetch_one(&mut *connection).await.map_err(said)?;
+        sqlx::query_as(sql!("look/has.sql")).fetch_one(&mut *connection).await.map_err(failed)?;
     let known: Vec<(i32, String, String)> = match begun {
-        true => {
-            sqlx::query_as(sql!("look/migrations.sql")).fetch_all(connection).await.map_err(said)?
-        }
+        true => sqlx::query_as(sql!("look/migrations.sql"))
+            .fetch_all(connection)
+            .await
+            .map_err(failed)?,
         false => Vec::new(),
     };
     let done = known.iter().map(|(version, ..)| *version).max().unwrap_or(0);
@@ -258,25 +238,6 @@ async fn pending(connection: &mut MySqlConnection, node: &NodeName) -> Result<Ve
         drops: dropped_by(migration.sql().unwrap_or_default()),
     };
     Ok(later.map(step).collect())
-}
-
-/// All of them, in order: each may be run again, and later ones replace what earlier ones made. It is one
-/// step, since only its end has all routines.
-fn all_again() -> Step {
-    let sql: Vec<String> =
-        of_schema().iter().filter_map(|it| it.sql().map(str::to_owned)).collect();
-    let sql = sql.join("\n");
-    Step { drops: dropped_by(&sql), how: How::Again(sql) }
-}
-
-/// The routines that a file drops.
-fn dropped_by(sql: &str) -> BTreeSet<String> {
-    let name = |line: &str| {
-        let (kind, rest) = line.strip_prefix("DROP ")?.split_once(" IF EXISTS shardid.")?;
-        let name = rest.split([';', ' ']).next()?;
-        matches!(kind, "FUNCTION" | "PROCEDURE").then(|| format!("{kind} {name}").to_lowercase())
-    };
-    sql.lines().filter_map(name).collect()
 }
 
 fn may_not(node: &NodeName, error: &sqlx::Error) -> Failure {
@@ -296,7 +257,7 @@ async fn note_grants(
     node: &NodeName,
     drops: &BTreeSet<String>,
 ) -> Result<(), Failure> {
-    let there = routines_there(connection, node).await?;
+    let there = routines::there(connection, node).await?;
     let gone: Vec<&str> =
         there.iter().map(String::as_str).filter(|name| drops.contains(*name)).collect();
     if gone.is_empty() {
@@ -349,7 +310,7 @@ async fn give_again(connection: &mut MySqlConnection) -> Result<(), sqlx::Error>
     Ok(())
 }
 
-/// Makes the catalogue's tables or brings them up to date.
+/// Makes the catalog's tables or brings them up to date.
 pub(crate) async fn catalog(
     connection: &mut MySqlConnection,
     node: &NodeName,
@@ -408,21 +369,5 @@ mod tests {
         let counting: Vec<&str> =
             all.iter().filter_map(|(name, counts)| counts.then_some(name.as_str())).collect();
         assert_eq!(counting, ["Tickets32", "Tickets64", "counter", "counter_128", "position"]);
-    }
-
-    #[test]
-    fn the_routines_of_the_schema_are_known_by_kind_and_name() {
-        let all = routines();
-        for one in [
-            "trigger before_tickets64",
-            "function next_id",
-            "function next_tickets",
-            "procedure next_tickets",
-            "view tickets",
-        ] {
-            assert!(all.contains(one), "{one} is not in {all:?}");
-        }
-        assert!(all.len() > 40, "{all:?}");
-        assert!(!all.contains("procedure note_block"), "a later file drops it");
     }
 }

@@ -4,7 +4,7 @@ use crate::mysql::sql;
 
 type Files<const N: usize> = [(&'static str, &'static str); N];
 
-/// Those of a catalogue. Released ones never change.
+/// Those of a catalog. Released ones never change.
 pub(super) const CATALOG: Files<2> = [
     ("V1__ticket", sql!("catalog/V1__ticket.sql")),
     ("V3__ticket_term", sql!("catalog/V3__ticket_term.sql")),

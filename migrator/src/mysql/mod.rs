@@ -6,6 +6,7 @@ pub(crate) mod look;
 pub(crate) mod migrate;
 mod migrations;
 mod option_files;
+mod routines;
 mod statement;
 
 pub(crate) use connect::connect;

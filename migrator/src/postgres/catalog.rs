@@ -1,4 +1,4 @@
-//! The catalogue's tables: refinery's migrations over the one driver we have.
+//! The catalog's tables: refinery's migrations over the one driver we have.
 //!
 //! refinery takes no lock and has no dry run: whoever calls [`migrate`] holds
 //! the cluster's lock, and [`look`](super::look) tells beforehand what it will do.

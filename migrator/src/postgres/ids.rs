@@ -13,8 +13,8 @@ use crate::file::{Address, ClusterFile};
 use crate::postgres::look::LayoutRow;
 use crate::postgres::{connect, failure, is_sqlstate, sql};
 
-/// Where the map has a shard, by the catalogue, or by another node's copy of
-/// the map while the catalogue cannot be reached.
+/// Where the map has a shard, by the catalog, or by another node's copy of
+/// the map while the catalog cannot be reached.
 pub(crate) async fn home(file: &ClusterFile, shard: Shard) -> Result<NodeName, Failure> {
     let catalog = &file.declared.catalog;
     let unreachable = match connect(catalog, file.address(catalog)?, "id next").await {
@@ -75,19 +75,19 @@ pub(crate) async fn next(
     mut got: impl FnMut(i64) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut connection = connect(node, address, "id next").await?;
-    let said = |error: sqlx::Error| failure(node, &error);
-    sqlx::query(sql!("apply/use_extension.sql")).execute(&mut connection).await.map_err(said)?;
+    let failed = |error: sqlx::Error| failure(node, &error);
+    sqlx::query(sql!("apply/use_extension.sql")).execute(&mut connection).await.map_err(failed)?;
     let mut ids = sqlx::query_scalar::<_, i64>(sql!("id/next.sql"))
         .bind(shard.as_sql())
         .bind(count)
         .fetch(&mut connection);
-    while let Some(id) = ids.try_next().await.map_err(said)? {
+    while let Some(id) = ids.try_next().await.map_err(failed)? {
         got(id)?;
     }
     Ok(())
 }
 
-/// A layout that does not come with shardid, as the catalogue node has it.
+/// A layout that does not come with shardid, as the catalog node has it.
 pub(crate) async fn layout(file: &ClusterFile, name: &str) -> Result<Layout, Failure> {
     let node = &file.declared.catalog;
     let mut connection = connect(node, file.address(node)?, "id").await?;
@@ -98,7 +98,7 @@ pub(crate) async fn layout(file: &ClusterFile, name: &str) -> Result<Layout, Fai
         .map_err(|error| failure(node, &error))?;
     row.ok_or_else(|| unknown_layout(name).at(format!("node {node}")))?
         .layout()
-        .map_err(|error| Failure::new(format!("layout {name} makes no sense: {error}")))
+        .map_err(|error| Failure::new(format!("layout {name} is invalid: {error}")))
 }
 
 /// There is no such layout.
@@ -108,7 +108,7 @@ pub(crate) fn unknown_layout(name: &str) -> Failure {
         .hint(format!("built in are {}; another one needs a cluster file", known.join(", ")))
 }
 
-/// The map of the cluster, by its catalogue.
+/// The map of the cluster, by its catalog.
 pub(crate) async fn map(file: &ClusterFile) -> Result<shardid_cluster::ShardMap, Failure> {
     let node = &file.declared.catalog;
     let mut connection = connect(node, file.address(node)?, "map").await?;
@@ -142,18 +142,18 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Begins to listen at the catalogue node.
+    /// Begins to listen at the catalog node.
     pub(crate) async fn listen(file: &ClusterFile) -> Result<Self, Failure> {
         let node = file.declared.catalog.clone();
         let address = file.address(&node)?;
         // One that cannot be reached is told here, in bounded time.
         connect(&node, address, "map --watch").await?;
-        let said = |error: sqlx::Error| failure(&node, &error);
+        let failed = |error: sqlx::Error| failure(&node, &error);
         let pool = PgPoolOptions::new().max_connections(1).connect_lazy_with(
-            address.postgres().map_err(said)?.application_name("shardid map --watch"),
+            address.postgres().map_err(failed)?.application_name("shardid map --watch"),
         );
-        let mut listener = PgListener::connect_with(&pool).await.map_err(said)?;
-        listener.listen("shardid_map").await.map_err(said)?;
+        let mut listener = PgListener::connect_with(&pool).await.map_err(failed)?;
+        listener.listen("shardid_map").await.map_err(failed)?;
         Ok(Self { node, listener })
     }
 

@@ -23,7 +23,7 @@ impl std::fmt::Display for Holder {
     }
 }
 
-/// Takes a node's lock for as long as this session lasts; the catalogue node's
+/// Takes a node's lock for as long as this session lasts; the catalog node's
 /// is that of the cluster.
 ///
 /// Says for whom it waits, and gives up after `wait`.
@@ -32,16 +32,18 @@ pub(crate) async fn take(
     node: &NodeName,
     wait: Duration,
 ) -> Result<(), Failure> {
-    let said = |error: sqlx::Error| failure(node, &error);
-    let got_it: bool =
-        sqlx::query_scalar(sql!("lock/try.sql")).fetch_one(&mut *connection).await.map_err(said)?;
+    let failed = |error: sqlx::Error| failure(node, &error);
+    let got_it: bool = sqlx::query_scalar(sql!("lock/try.sql"))
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(failed)?;
     if got_it {
         return Ok(());
     }
     let holder: Option<Holder> = sqlx::query_as(sql!("lock/holder.sql"))
         .fetch_optional(&mut *connection)
         .await
-        .map_err(said)?;
+        .map_err(failed)?;
     let holder = holder.map_or("somebody".to_owned(), |holder| holder.to_string());
     let busy = || {
         Failure::new(format!("node {node} is being changed by {holder}"))
@@ -54,7 +56,7 @@ pub(crate) async fn take(
     set_timeout(connection, node, &format!("{}ms", wait.as_millis())).await?;
     match sqlx::query(sql!("lock/wait.sql")).execute(&mut *connection).await {
         Err(error) if is_sqlstate(&error, "55P03") => return Err(busy()),
-        other => other.map_err(said)?,
+        other => other.map_err(failed)?,
     };
     set_timeout(connection, node, "0").await
 }

@@ -43,7 +43,7 @@ pub(crate) async fn truth(file: &ClusterFile, task: &str) -> Result<Truth, Failu
         && let Some(address) = file.postgres().find(|(node, _)| *node == keeper)
         && truth.nodes.values().any(|seen| knows_newer(seen, &truth.catalog))
     {
-        // A move may have gone on between the two looks, and the catalogue is always before the nodes.
+        // A move may have gone on between the two looks, and the catalog is always before the nodes.
         let seen = look_at(&file.declared, keeper, address.1, task).await?;
         truth.catalog = seen.catalog.unwrap_or_default();
     }
@@ -52,7 +52,7 @@ pub(crate) async fn truth(file: &ClusterFile, task: &str) -> Result<Truth, Failu
     Failure::all(failures).map_or(Ok(truth), Err)
 }
 
-/// Whether a node knows a newer map than a catalogue that has one.
+/// Whether a node knows a newer map than a catalog that has one.
 fn knows_newer(seen: &NodeTruth, catalog: &CatalogTruth) -> bool {
     let version = catalog.map.version;
     version.0 > 0 && seen.member.as_ref().is_some_and(|member| member.newest > version)
@@ -64,7 +64,7 @@ pub(crate) struct Seen {
     pub(crate) server_version: String,
     /// The node.
     pub(crate) truth: NodeTruth,
-    /// The catalogue, where this is the node that keeps it.
+    /// The catalog, where this is the node that keeps it.
     pub(crate) catalog: Option<CatalogTruth>,
     following: Following,
     journal: Vec<JournalStream>,
@@ -155,11 +155,13 @@ async fn look_inside(
     declared: &Declared,
     node: &NodeName,
 ) -> Result<Seen, Failure> {
-    let said = |error: sqlx::Error| failure(node, &error);
+    let failed = |error: sqlx::Error| failure(node, &error);
     let odd = |what: String| Failure::new(what).at(format!("node {node}"));
-    sqlx::query(sql!("look/limits.sql")).execute(&mut *connection).await.map_err(said)?;
-    let server: ServerRow =
-        sqlx::query_as(sql!("look/server.sql")).fetch_one(&mut *connection).await.map_err(said)?;
+    sqlx::query(sql!("look/limits.sql")).execute(&mut *connection).await.map_err(failed)?;
+    let server: ServerRow = sqlx::query_as(sql!("look/server.sql"))
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(failed)?;
     let version = |text: Option<String>| {
         text.map(|text| {
             text.parse::<Version>()
@@ -192,7 +194,7 @@ async fn look_inside(
     };
     let mut following = Following::default();
     if server.superuser {
-        let (roles, found) = followers::look(&mut *connection).await.map_err(said)?;
+        let (roles, found) = followers::look(&mut *connection).await.map_err(failed)?;
         truth.followers = Some(roles);
         following = found;
     }
@@ -201,15 +203,15 @@ async fn look_inside(
             .bind(declared.layout.as_str())
             .fetch_optional(&mut *connection)
             .await
-            .map_err(said)?;
+            .map_err(failed)?;
         truth.layout = row
             .map(LayoutRow::layout)
             .transpose()
-            .map_err(|error| odd(format!("layout {} makes no sense: {error}", declared.layout)))?;
+            .map_err(|error| odd(format!("layout {} is invalid: {error}", declared.layout)))?;
         let member: Option<(String, String, i64, i64)> = sqlx::query_as(sql!("look/member.sql"))
             .fetch_optional(&mut *connection)
             .await
-            .map_err(said)?;
+            .map_err(failed)?;
         truth.member = member.map(|(cluster, node, version, newest)| Membership {
             cluster,
             node,
@@ -222,14 +224,14 @@ async fn look_inside(
             .bind(declared.layout.as_str())
             .fetch_all(&mut *connection)
             .await
-            .map_err(said)?;
+            .map_err(failed)?;
         for row in rows {
             sort_in(&mut truth, row).map_err(odd)?;
         }
         let fences: Vec<i32> = sqlx::query_scalar(sql!("look/fences.sql"))
             .fetch_one(&mut *connection)
             .await
-            .map_err(said)?;
+            .map_err(failed)?;
         truth.fences = shard_set(fences).map_err(odd)?;
     }
     let catalog = match *node == declared.catalog {
@@ -241,7 +243,7 @@ async fn look_inside(
     };
     let journal = match (&catalog, server.has_catalog) {
         (Some(catalog), true) if !catalog.nodes.is_empty() => {
-            followers::journal(connection).await.map_err(said)?
+            followers::journal(connection).await.map_err(failed)?
         }
         _ => Vec::new(),
     };
@@ -284,19 +286,19 @@ fn shard_set(numbers: Vec<i32>) -> Result<ShardSet, String> {
     shards.map_err(|error| error.to_string())
 }
 
-/// Looks at the catalogue's tables; `whole` tells whether they are all there.
+/// Looks at the catalog's tables; `whole` tells whether they are all there.
 async fn look_at_catalog(
     connection: &mut PgConnection,
     node: &NodeName,
     whole: bool,
 ) -> Result<CatalogTruth, Failure> {
-    let said = |error: sqlx::Error| failure(node, &error);
-    let odd = |what: String| Failure::new(what).at(format!("the catalogue on {node}"));
+    let failed = |error: sqlx::Error| failure(node, &error);
+    let odd = |what: String| Failure::new(what).at(format!("the catalog on {node}"));
     let mut truth = CatalogTruth::default();
     let run: Vec<(i32, String, String)> = sqlx::query_as(sql!("look/migrations.sql"))
         .fetch_all(&mut *connection)
         .await
-        .map_err(said)?;
+        .map_err(failed)?;
     for (version, name, checksum) in run {
         let checksum =
             checksum.parse().map_err(|_| odd(format!("migration {version} has no checksum")))?;
@@ -307,7 +309,7 @@ async fn look_at_catalog(
     let row: Option<CatalogRow> = sqlx::query_as(sql!("look/catalog.sql"))
         .fetch_optional(&mut *connection)
         .await
-        .map_err(said)?;
+        .map_err(failed)?;
     let Some(row) = row else { return Ok(truth) };
     truth.program = row.program.parse().ok();
     if let (Some(name), Some(layout), Some(shards)) = (row.cluster, row.layout, row.shards) {
@@ -320,7 +322,7 @@ async fn look_at_catalog(
         return Ok(truth);
     }
     let nodes: Vec<(String, i32, i64, String)> =
-        sqlx::query_as(sql!("look/nodes.sql")).fetch_all(&mut *connection).await.map_err(said)?;
+        sqlx::query_as(sql!("look/nodes.sql")).fetch_all(&mut *connection).await.map_err(failed)?;
     for (name, weight, system_identifier, database) in nodes {
         let name = NodeName::new(&name).map_err(|error| odd(format!("node {name:?}: {error}")))?;
         let weight =
@@ -329,7 +331,7 @@ async fn look_at_catalog(
         truth.nodes.insert(name, CatalogNode { weight, identity });
     }
     let map: Vec<(String, Vec<i32>)> =
-        sqlx::query_as(sql!("look/map.sql")).fetch_all(&mut *connection).await.map_err(said)?;
+        sqlx::query_as(sql!("look/map.sql")).fetch_all(&mut *connection).await.map_err(failed)?;
     for (name, shards) in map {
         let name = NodeName::new(&name).map_err(|error| odd(format!("node {name:?}: {error}")))?;
         truth.map.place(&name, &shard_set(shards).map_err(odd)?);
@@ -337,14 +339,14 @@ async fn look_at_catalog(
     let moving: Vec<i32> = sqlx::query_scalar(sql!("look/moving.sql"))
         .fetch_one(&mut *connection)
         .await
-        .map_err(said)?;
+        .map_err(failed)?;
     truth.moving = shard_set(moving).map_err(odd)?;
     for (statement, nodes) in [
         (sql!("look/needed.sql"), &mut truth.needed),
         (sql!("look/at_work.sql"), &mut truth.at_work),
     ] {
         let rows: Vec<(String, Vec<i64>)> =
-            sqlx::query_as(statement).fetch_all(&mut *connection).await.map_err(said)?;
+            sqlx::query_as(statement).fetch_all(&mut *connection).await.map_err(failed)?;
         for (name, moves) in rows {
             let name =
                 NodeName::new(&name).map_err(|error| odd(format!("node {name:?}: {error}")))?;

@@ -56,17 +56,17 @@ pub(crate) async fn ask(
     let mut connection = connect(node, address, "status").await?;
     let skew = skew(&mut connection, node).await?;
     let seen = look(&mut connection, declared, node).await?;
-    let said = |error: sqlx::Error| failure(node, &error);
+    let failed = |error: sqlx::Error| failure(node, &error);
     let has_shards = seen.truth.extension.installed.is_some();
     let drifts = match has_shards {
-        true => read_only(&mut connection, sql!("status/drift.sql")).await.map_err(said)?,
+        true => read_only(&mut connection, sql!("status/drift.sql")).await.map_err(failed)?,
         false => Some(Vec::new()),
     };
     let bytes: Option<Vec<(i64,)>> = match has_shards {
-        true => read_only(&mut connection, sql!("status/size.sql")).await.map_err(said)?,
+        true => read_only(&mut connection, sql!("status/size.sql")).await.map_err(failed)?,
         false => None,
     };
-    let slots = read_only(&mut connection, sql!("status/slots.sql")).await.map_err(said)?;
+    let slots = read_only(&mut connection, sql!("status/slots.sql")).await.map_err(failed)?;
     let _ = connection.close().await;
     Ok(Statistics {
         seen,

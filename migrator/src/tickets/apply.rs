@@ -9,7 +9,7 @@ use shardid_cluster::{
 
 use super::change::{Wanted, change, now_us, resume};
 use super::look::{Look, look};
-use super::{Journal, Server, Session};
+use super::{Session, TicketJournal, TicketServer};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -65,7 +65,7 @@ pub(crate) fn concerns(file: &ClusterFile) -> bool {
 
 /// Takes the steps of the plan, made anew under the locks.
 pub(crate) async fn run(file: &ClusterFile, options: &Options) -> Result<(), Failure> {
-    let mut journal = Journal::connect(file, "apply").await?;
+    let mut journal = TicketJournal::connect(file, "apply").await?;
     journal.session.lock(&journal.node, options.wait).await?;
     let mut done = 0;
     let mut step_done = |step: &TicketStep| {
@@ -118,10 +118,13 @@ async fn install(
     node: &NodeName,
     options: &Options,
 ) -> Result<(), Failure> {
-    let mut server = Server::connect(file, node, "apply").await?;
+    let mut server = TicketServer::connect(file, node, "apply").await?;
     if node != catalog {
         server.session.lock(node, options.wait).await?;
     }
+    // This one is held by the very session that makes routines, also where that of the catalog has the other: what a
+    // program that was killed has under way ends first.
+    server.session.lock_tickets(node, options.wait).await?;
     if let Session::Mysql(connection) = &mut server.session {
         migrate::schema(connection, node).await?;
     }
@@ -131,7 +134,7 @@ async fn install(
 
 async fn take(
     file: &ClusterFile,
-    journal: &mut Journal,
+    journal: &mut TicketJournal,
     truth: &TicketTruth,
     step: &TicketStep,
     options: &Options,
@@ -145,12 +148,12 @@ async fn take(
             journal.write(ticket, &servers).await?;
         }
         TicketStep::Create { ticket, node, class, floor } => {
-            let mut server = Server::connect(file, node, "apply").await?;
+            let mut server = TicketServer::connect(file, node, "apply").await?;
             server.create(ticket, *class, *floor).await?;
             saw(journal, truth, ticket, node, *floor).await?;
         }
         TicketStep::Raise { ticket, node, floor, .. } => {
-            let mut server = Server::connect(file, node, "apply").await?;
+            let mut server = TicketServer::connect(file, node, "apply").await?;
             server.raise(ticket, *floor).await?;
             saw(journal, truth, ticket, node, *floor).await?;
         }
@@ -174,7 +177,7 @@ async fn take(
             }
         }
         TicketStep::Adopt { node } => {
-            let mut server = Server::connect(file, node, "apply").await?;
+            let mut server = TicketServer::connect(file, node, "apply").await?;
             server.adopt().await?;
             server.session.close().await;
         }
@@ -184,7 +187,7 @@ async fn take(
 }
 
 async fn saw(
-    journal: &mut Journal,
+    journal: &mut TicketJournal,
     truth: &TicketTruth,
     ticket: &TicketName,
     node: &NodeName,
@@ -200,13 +203,13 @@ async fn saw(
 /// Writes down which server a node is, and leaves a new mark there.
 pub(crate) async fn mark(
     file: &ClusterFile,
-    journal: &mut Journal,
+    journal: &mut TicketJournal,
     truth: &TicketTruth,
     node: &NodeName,
 ) -> Result<(), Failure> {
     let Some(seen) = truth.servers.get(node) else { return Ok(()) };
     let mark = random::text(22)?;
-    let mut server = Server::connect(file, node, "mark").await?;
+    let mut server = TicketServer::connect(file, node, "mark").await?;
     journal.begin_mark(node, &seen.identity, &mark).await?;
     server.mark(&mark).await?;
     journal.end_mark(node, &seen.identity).await?;
@@ -217,10 +220,10 @@ pub(crate) async fn mark(
 /// Remembers how far every server is, so that one that forgets is noticed.
 pub(crate) async fn remember(
     file: &ClusterFile,
-    journal: &mut Journal,
+    journal: &mut TicketJournal,
     truth: &TicketTruth,
 ) -> Result<(), Failure> {
-    // By new names the catalogue does not know them yet, and would take them for other servers.
+    // By new names the catalog does not know them yet, and would take them for other servers.
     if !truth.renames.is_empty() {
         return Ok(());
     }

@@ -11,16 +11,17 @@ use shardid_cluster::{
 
 use super::look::look;
 use super::server::Limited;
-use super::{Journal, Server};
+use super::{TicketJournal, TicketServer};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
+use crate::intent::{self, Intent};
 use crate::talk;
 
 /// A change that somebody asks for.
 pub(crate) struct Wanted {
     pub(crate) ticket: TicketName,
-    /// The servers that the catalogue has.
+    /// The servers that the catalog has.
     pub(crate) known: Vec<NodeName>,
     /// The servers that hand it out now.
     pub(crate) before: Vec<NodeName>,
@@ -65,33 +66,32 @@ impl Wanted {
 /// Makes a change: writes it down, then goes through it.
 pub(crate) async fn change(
     file: &ClusterFile,
-    journal: &mut Journal,
+    journal: &mut TicketJournal,
     wanted: &Wanted,
     truth: &TicketTruth,
     wait: Duration,
 ) -> Result<(), Failure> {
     let change = wanted.plan(truth)?;
-    let mut servers = connect(file, &change, &journal.node, wait).await?;
+    let servers = connect(file, &change, &journal.node, wait).await?;
     cuts::at(format_args!("tickets/before-planned"));
     let mut change = journal.begin_change(&change, &wanted.known).await?;
     cuts::at(format_args!("tickets/after-planned"));
     journal.take(&mut change).await.map_err(|failure| standing(failure, &change))?;
-    drive(file, journal, &mut servers, &mut change)
-        .await
-        .map_err(|failure| standing(failure, &change))
+    let mut run = Run { file, journal, servers, change: &mut change };
+    intent::drive(&mut run).await.map_err(|failure| standing(failure, &change))
 }
 
-/// Goes on with a change that is standing.
+/// Goes on with a change that is unfinished.
 pub(crate) async fn resume(
     file: &ClusterFile,
-    journal: &mut Journal,
+    journal: &mut TicketJournal,
     mut change: TicketChange,
     restored: &[NodeName],
     wait: Duration,
 ) -> Result<(), Failure> {
     let truth =
         take_strays(file, &mut change).await.map_err(|failure| standing(failure, &change))?;
-    let mut servers = connect(file, &change, &journal.node, wait)
+    let servers = connect(file, &change, &journal.node, wait)
         .await
         .map_err(|failure| standing(failure, &change))?;
     cuts::at(format_args!("tickets/before-take"));
@@ -99,13 +99,12 @@ pub(crate) async fn resume(
     go_above_forgotten(journal, &mut change, &truth, restored)
         .await
         .map_err(|failure| standing(failure, &change))?;
-    drive(file, journal, &mut servers, &mut change)
-        .await
-        .map_err(|failure| standing(failure, &change))
+    let mut run = Run { file, journal, servers, change: &mut change };
+    intent::drive(&mut run).await.map_err(|failure| standing(failure, &change))
 }
 
 /// Has servers that hand the ticket out, and that a change which stands does not know of, take part in
-/// it: they end with the old ones. A catalogue from a backup has forgotten them.
+/// it: they end with the old ones. A catalog from a backup has forgotten them.
 async fn take_strays(
     file: &ClusterFile,
     change: &mut TicketChange,
@@ -121,8 +120,8 @@ async fn take_strays(
                 "ticket {} is on {node}, which the change that stands does not know of",
                 change.ticket
             ))
-            .detail("The catalogue seems to be from an older backup than this server.")
-            .hint("put a newer backup of the catalogue back"));
+            .detail("The catalog seems to be from an older backup than this server.")
+            .hint("put a newer backup of the catalog back"));
         }
         change.before.push(node.clone());
     }
@@ -132,7 +131,7 @@ async fn take_strays(
 /// Raises the floor above what old servers can have handed out that have forgotten it since the change was
 /// planned: one that was not limited then may have gone beyond the floor. Later on all of them were.
 async fn go_above_forgotten(
-    journal: &mut Journal,
+    journal: &mut TicketJournal,
     change: &mut TicketChange,
     truth: &TicketTruth,
     restored: &[NodeName],
@@ -151,7 +150,7 @@ async fn go_above_forgotten(
 fn standing(failure: Failure, change: &TicketChange) -> Failure {
     failure
         .detail(format!(
-            "the change of the servers of ticket {} is standing, in state {}; no number is handed out twice meanwhile",
+            "the change of the servers of ticket {} is unfinished (state: {}); no number is handed out twice meanwhile",
             change.ticket,
             change.state.as_str()
         ))
@@ -159,7 +158,7 @@ fn standing(failure: Failure, change: &TicketChange) -> Failure {
         .standing()
 }
 
-type Servers = BTreeMap<NodeName, Server>;
+type Servers = BTreeMap<NodeName, TicketServer>;
 
 /// Connects to all servers that the change has to do with, and locks them: a
 /// program that was killed may have left a statement behind.
@@ -174,58 +173,65 @@ async fn connect(
     nodes.sort();
     nodes.dedup();
     let connecting = nodes.into_iter().map(|node| async move {
-        let mut server = Server::connect(file, node, "tickets").await?;
-        // The catalogue's lock, which is ours already, is that of its node.
+        let mut server = TicketServer::connect(file, node, "tickets").await?;
+        // The catalog's lock, which is ours already, is that of its node.
         if node != catalog {
             server.session.lock(node, wait).await?;
         }
         // This one is held by the very session that changes tickets there, on all of them:
-        // what a program that has lost the catalogue has under way ends first.
+        // what a program that has lost the catalog has under way ends first.
         server.session.lock_tickets(node, wait).await?;
         Ok::<_, Failure>((node.clone(), server))
     });
     Ok(try_join_all(connecting).await?.into_iter().collect())
 }
 
-async fn drive(
-    file: &ClusterFile,
-    journal: &mut Journal,
-    servers: &mut Servers,
-    change: &mut TicketChange,
-) -> Result<(), Failure> {
-    while let Some(next) = next_change_state(change.state) {
-        let state = change.state.as_str();
-        journal.session.check_lock(&journal.node).await?;
+/// One run of the program on a change.
+struct Run<'a> {
+    file: &'a ClusterFile,
+    journal: &'a mut TicketJournal,
+    servers: Servers,
+    change: &'a mut TicketChange,
+}
+
+impl Intent for Run<'_> {
+    type State = ChangeState;
+    type Event = Limited;
+
+    const PLACE: &'static str = "tickets/";
+
+    fn unfinished(&self) -> Option<ChangeState> {
+        next_change_state(self.change.state).map(|_| self.change.state)
+    }
+
+    /// Says whether a server had passed its ceiling before it was limited.
+    async fn take_effects(&mut self) -> Result<Limited, Failure> {
+        self.journal.session.check_lock(&self.journal.node).await?;
+        let state = self.change.state;
         let mut passed = false;
-        for (number, effect) in change_effects(change).iter().enumerate() {
+        for (number, effect) in change_effects(self.change).iter().enumerate() {
             cuts::at(format_args!("tickets/{state}/before-{}", number + 1));
-            passed |= act(servers, &change.ticket, effect).await? == Limited::Passed;
+            let limited = act(&mut self.servers, &self.change.ticket, effect).await?;
+            passed |= limited == Limited::Passed;
             cuts::at(format_args!("tickets/{state}/after-{}", number + 1));
         }
-        if passed {
-            // Clients were quicker than the margin: a higher floor, and again.
-            let floor = higher_floor(file, change).await?;
-            journal.raise_floor(change, floor).await?;
-            continue;
-        }
-        cuts::at(format_args!("tickets/{state}/before-next"));
-        match change.state {
-            ChangeState::Limited => {
-                // From here on the catalogue knows the new servers, all of
-                // which stand at the floor.
-                let seen = SeenAt { number: change.floor, at_us: now_us() };
-                let after: Vec<_> = change
-                    .after
-                    .iter()
-                    .map(|node| (node.clone(), shardid_cluster::Seen::default().then(seen)))
-                    .collect();
-                journal.advance(change, next, Some(&after)).await?;
-            }
-            _ => journal.advance(change, next, None).await?,
-        }
-        cuts::at(format_args!("tickets/{state}/after-next"));
+        Ok(if passed { Limited::Passed } else { Limited::Yes })
     }
-    Ok(())
+
+    async fn advance(&mut self, limited: Limited) -> Result<(), Failure> {
+        if limited == Limited::Passed {
+            // Clients were quicker than the margin: a higher floor, and again.
+            let floor = higher_floor(self.file, self.change).await?;
+            return self.journal.raise_floor(self.change, floor).await;
+        }
+        let Some(next) = next_change_state(self.change.state) else { return Ok(()) };
+        // From here on the catalog knows the new servers, all of which stand at the floor.
+        let seen = SeenAt { number: self.change.floor, at_us: now_us() };
+        let seen = shardid_cluster::Seen::default().then(seen);
+        let after: Option<Vec<_>> = (self.change.state == ChangeState::Limited)
+            .then(|| self.change.after.iter().map(|node| (node.clone(), seen)).collect());
+        self.journal.advance(self.change, next, after.as_deref()).await
+    }
 }
 
 async fn act(

@@ -1,4 +1,4 @@
-//! What the catalogue keeps about tickets: their servers, how far those were,
+//! What the catalog keeps about tickets: their servers, how far those were,
 //! and the journal of changes.
 
 use shardid_cluster::{
@@ -14,12 +14,12 @@ use crate::file::ClusterFile;
 use crate::mysql::{self, migrate};
 use crate::postgres::who;
 
-/// The catalogue, with its lock held.
-pub(crate) struct Journal {
+/// The catalog, with its lock held.
+pub(crate) struct TicketJournal {
     pub(crate) node: NodeName,
     pub(crate) session: Session,
     /// The change that is worked on, and the term by which.
-    hand: Option<(i64, i64)>,
+    claim: Option<(i64, i64)>,
 }
 
 #[derive(FromRow)]
@@ -66,12 +66,12 @@ struct StandingRow {
 /// How often a change is taken that other programs take at the same moment.
 const TAKES_MAX: u32 = 5;
 
-impl Journal {
-    /// Connects to the catalogue's node.
+impl TicketJournal {
+    /// Connects to the catalog's node.
     pub(crate) async fn connect(file: &ClusterFile, task: &str) -> Result<Self, Failure> {
         let node = file.declared.catalog.clone();
         let session = Session::connect(&node, file.address(&node)?, task).await?;
-        Ok(Self { node, session, hand: None })
+        Ok(Self { node, session, claim: None })
     }
 
     /// Reads what is known, in a transaction that cannot change anything.
@@ -87,38 +87,38 @@ impl Journal {
     pub(crate) async fn read(&mut self) -> Result<TicketTruth, Failure> {
         let mut truth = TicketTruth { catalog: Some(self.node.clone()), ..TicketTruth::default() };
         if let Session::Mysql(connection) = &mut self.session {
-            let said = |error: sqlx::Error| mysql::failure(&self.node, &error);
+            let failed = |error: sqlx::Error| mysql::failure(&self.node, &error);
             let (_, has): (bool, bool) = sqlx::query_as(mysql::sql!("look/has.sql"))
                 .fetch_one(&mut *connection)
                 .await
-                .map_err(said)?;
+                .map_err(failed)?;
             let run: Vec<(i32, String, String)> = match has {
                 true => sqlx::query_as(mysql::sql!("look/catalog_migrations.sql"))
                     .fetch_all(connection)
                     .await
-                    .map_err(said)?,
+                    .map_err(failed)?,
                 false => Vec::new(),
             };
             let last = run.last().map_or(0, |(version, _, _)| *version);
             if last > migrate::latest(&migrate::of_catalog()) {
-                return Err(Failure::new("the catalogue was changed by a newer program")
+                return Err(Failure::new("the catalog was changed by a newer program")
                     .at(format!("node {}", self.node))
                     .hint("use that program"));
             }
             truth.catalog_migration = Some(last);
         }
         let has: Result<Vec<HasRow>, _> = rows!(&mut self.session, "tickets/has.sql");
-        if !self.said(has)?.first().is_some_and(|has| has.catalog) {
+        if !self.or_failure(has)?.first().is_some_and(|has| has.catalog) {
             return Ok(truth);
         }
         let nodes: Result<Vec<NodeRow>, _> = rows!(&mut self.session, "tickets/known_nodes.sql");
-        for row in self.said(nodes)? {
+        for row in self.or_failure(nodes)? {
             let marks = row.mark.into_iter().chain(row.next_mark).collect();
             let known = KnownServer { identity: row.identity, marks };
             truth.known_servers.insert(self.node_name(&row.node)?, known);
         }
         let servers: Result<Vec<ServerRow>, _> = rows!(&mut self.session, "tickets/known.sql");
-        for row in self.said(servers)? {
+        for row in self.or_failure(servers)? {
             let (ticket, node) = (self.ticket(&row.ticket)?, self.node_name(&row.node)?);
             let at = |number: Option<i64>, at_us: Option<i64>| {
                 Some(SeenAt { number: u64::try_from(number?).ok()?, at_us: at_us? })
@@ -130,7 +130,7 @@ impl Journal {
             truth.known.entry(ticket).or_default().servers.push((node, seen));
         }
         let changes: Result<Vec<ChangeRow>, _> = rows!(&mut self.session, "tickets/changes.sql");
-        for row in self.said(changes)? {
+        for row in self.or_failure(changes)? {
             let wrong = |what: &str| {
                 Failure::new(format!("change {} of ticket {}: {what}", row.change, row.ticket))
                     .at(format!("node {}", self.node))
@@ -165,8 +165,8 @@ impl Journal {
         for _ in 0..TAKES_MAX {
             let rows: Result<Vec<StandingRow>, _> =
                 rows!(&mut self.session, "tickets/standing.sql", change.id);
-            let now = self.said(rows).map_err(|failure| {
-                failure.hint("`shardid apply` brings a catalogue of an older program up to date")
+            let now = self.or_failure(rows).map_err(|failure| {
+                failure.hint("`shardid apply` brings a catalog of an older program up to date")
             })?;
             let Some(now) = now.into_iter().next() else { return Err(overtaken(change)) };
             let wrong = |what: String| {
@@ -183,9 +183,9 @@ impl Journal {
                 now.state.as_str(),
                 now.floor
             );
-            if self.said(taken)? == 1 {
+            if self.or_failure(taken)? == 1 {
                 (change.state, change.floor) = (state, floor);
-                self.hand = Some((change.id, now.term + 1));
+                self.claim = Some((change.id, now.term + 1));
                 return Ok(());
             }
         }
@@ -194,8 +194,8 @@ impl Journal {
 
     /// The term by which a change is worked on.
     fn term_of(&self, change: &TicketChange) -> Result<i64, Failure> {
-        let hand = self.hand.filter(|(id, _)| *id == change.id);
-        hand.map(|(_, term)| term).ok_or_else(|| Failure::new("no change was taken in hand"))
+        let claim = self.claim.filter(|(id, _)| *id == change.id);
+        claim.map(|(_, term)| term).ok_or_else(|| Failure::new("no change was claimed"))
     }
 
     /// Writes down that all effects of a change's state are done, unless another program has
@@ -273,7 +273,7 @@ impl Journal {
             }
         };
         let written: Result<bool, sqlx::Error> = write.await;
-        self.said(written)
+        self.or_failure(written)
     }
 
     /// Writes how far a server is.
@@ -294,7 +294,7 @@ impl Journal {
             ticket.as_str(),
             node.as_str()
         );
-        self.said(done)
+        self.or_failure(done)
     }
 
     /// Gives a server another name.
@@ -302,9 +302,9 @@ impl Journal {
         let (from, to) = (rename.from.as_str(), rename.to.as_str());
         // That it is known by the old name is what a plan sees: it goes last.
         let done = run!(&mut self.session, "tickets/rename_server.sql", to, from);
-        self.said(done)?;
+        self.or_failure(done)?;
         let done = run!(&mut self.session, "tickets/rename_node.sql", to, from);
-        self.said(done)
+        self.or_failure(done)
     }
 
     /// Writes the mark that is about to be left on a server.
@@ -315,7 +315,7 @@ impl Journal {
         mark: &str,
     ) -> Result<(), Failure> {
         let done = run!(&mut self.session, "tickets/begin_mark.sql", node.as_str(), identity, mark);
-        self.said(done)
+        self.or_failure(done)
     }
 
     /// Writes that the mark is there.
@@ -325,11 +325,11 @@ impl Journal {
         identity: &str,
     ) -> Result<(), Failure> {
         let done = run!(&mut self.session, "tickets/end_mark.sql", identity, node.as_str());
-        self.said(done)
+        self.or_failure(done)
     }
 
     /// Writes a change down, before anything is done about it, and reads it back. `known` are
-    /// the servers of the ticket as the catalogue had them when the change was planned.
+    /// the servers of the ticket as the catalog had them when the change was planned.
     pub(crate) async fn begin_change(
         &mut self,
         change: &TicketChange,
@@ -348,7 +348,7 @@ impl Journal {
             who(),
             list(known)
         );
-        if self.said(done)? != 1 {
+        if self.or_failure(done)? != 1 {
             return Err(Failure::new(format!(
                 "somebody else has changed the servers of ticket {}",
                 change.ticket
@@ -375,14 +375,14 @@ impl Journal {
             change.id,
             term
         );
-        if self.said(done)? != 1 {
+        if self.or_failure(done)? != 1 {
             return Err(overtaken(change));
         }
         change.floor = change.floor.max(floor);
         Ok(())
     }
 
-    fn said<T>(&self, done: Result<T, sqlx::Error>) -> Result<T, Failure> {
+    fn or_failure<T>(&self, done: Result<T, sqlx::Error>) -> Result<T, Failure> {
         done.map_err(|error| self.session.failure(&self.node, &error))
     }
 

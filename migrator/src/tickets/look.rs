@@ -1,4 +1,4 @@
-//! Looking at ticket servers and at the catalogue, without changing anything.
+//! Looking at ticket servers and at the catalog, without changing anything.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use shardid_cluster::{
 use sqlx::FromRow;
 
 use super::statement::rows;
-use super::{Journal, Session};
+use super::{Session, TicketJournal};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
@@ -28,7 +28,7 @@ pub(crate) struct Answer {
     pub(crate) refusals: Vec<Failure>,
     /// The last migration that this kind of server needs.
     pub(crate) latest: i32,
-    /// Routines of ours that are missing.
+    /// Routines of ours that are missing, or of an earlier version.
     pub(crate) missing: Vec<String>,
 }
 
@@ -67,9 +67,9 @@ impl Look {
     }
 }
 
-/// Looks at all nodes that tickets have to do with at once, and at the catalogue.
+/// Looks at all nodes that tickets have to do with at once, and at the catalog.
 ///
-/// Fails only where the catalogue cannot be read.
+/// Fails only where the catalog cannot be read.
 pub(crate) async fn look(
     file: &ClusterFile,
     task: &str,
@@ -85,7 +85,7 @@ pub(crate) async fn look_also(
     accept_power_loss: bool,
     also: &[NodeName],
 ) -> Result<Look, Failure> {
-    let mut known = Journal::look(file, task).await?;
+    let mut known = TicketJournal::look(file, task).await?;
     loop {
         cuts::at(format_args!("tickets/look/before-asking"));
         let look = ask_all(file, task, accept_power_loss, also, known.clone()).await?;
@@ -93,9 +93,9 @@ pub(crate) async fn look_also(
         if doubted.is_empty() {
             return Ok(look);
         }
-        // Another program may have left a mark there after the catalogue was read. It writes it
+        // Another program may have left a mark there after the catalog was read. It writes it
         // down before that, and no two marks are the same.
-        let now = Journal::look(file, task).await?;
+        let now = TicketJournal::look(file, task).await?;
         if doubted.iter().all(|node| now.known_servers.get(node) == known.known_servers.get(node)) {
             return Ok(look);
         }
@@ -103,7 +103,7 @@ pub(crate) async fn look_also(
     }
 }
 
-/// The servers that seem to be others or restored, by the names that the catalogue has for them.
+/// The servers that seem to be others or restored, by the names that the catalog has for them.
 fn doubted(truth: &TicketTruth) -> Vec<NodeName> {
     let found = problems(truth).into_iter().filter_map(|problem| match problem {
         TicketProblem::OldMark(node) | TicketProblem::OtherServer(node) => Some(node),
@@ -117,7 +117,7 @@ fn doubted(truth: &TicketTruth) -> Vec<NodeName> {
         .collect()
 }
 
-/// Asks all nodes at once, and puts what they say to what the catalogue knows.
+/// Asks all nodes at once, and puts what they say to what the catalog knows.
 async fn ask_all(
     file: &ClusterFile,
     task: &str,
@@ -234,9 +234,9 @@ async fn ask(
             .refusals
             .append(&mut migrate::tables_that_lost_their_count(connection, node, done).await?);
         if done == answer.latest {
-            answer.missing = migrate::missing_routines(connection, node).await?;
+            answer.missing = migrate::wrong_routines(connection, node).await?;
             if !answer.missing.is_empty() || migrate::grants_are_kept(connection, node).await? {
-                // The last is made again, and whatever else there is not.
+                // What is wrong is made again.
                 done -= 1;
             } else {
                 let of_another: Vec<(String, String, bool, bool)> =
@@ -308,18 +308,18 @@ async fn installed(
     node: &NodeName,
     refusals: &mut Vec<Failure>,
 ) -> Result<i32, Failure> {
-    let said = |error: sqlx::Error| mysql::failure(node, &error);
+    let failed = |error: sqlx::Error| mysql::failure(node, &error);
     let (has, _): (bool, bool) = sqlx::query_as(mysql::sql!("look/has.sql"))
         .fetch_one(&mut *connection)
         .await
-        .map_err(said)?;
+        .map_err(failed)?;
     if !has {
         return Ok(0);
     }
     let run: Vec<(i32, String, String)> = sqlx::query_as(mysql::sql!("look/migrations.sql"))
         .fetch_all(connection)
         .await
-        .map_err(said)?;
+        .map_err(failed)?;
     let known = migrate::of_schema();
     for (version, name, checksum) in &run {
         let same = known.iter().any(|migration| {

@@ -1,4 +1,4 @@
-//! The rim of tickets: servers of any engine, the catalogue's journal, changes.
+//! The rim of tickets: servers of any engine, the catalog's journal, changes.
 
 pub(crate) mod apply;
 mod change;
@@ -9,7 +9,7 @@ mod session;
 mod statement;
 
 pub(crate) use change::{Wanted, change, resume};
-pub(crate) use journal::Journal;
+pub(crate) use journal::TicketJournal;
 pub(crate) use look::{Answer, Look, look, look_also};
-pub(crate) use server::Server;
+pub(crate) use server::TicketServer;
 pub(crate) use session::Session;

@@ -11,7 +11,7 @@ use crate::file::ClusterFile;
 use crate::{mysql, postgres};
 
 /// A connection to a server that is to be changed.
-pub(crate) struct Server {
+pub(crate) struct TicketServer {
     pub(crate) node: NodeName,
     pub(crate) session: Session,
 }
@@ -36,7 +36,7 @@ fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-impl Server {
+impl TicketServer {
     /// Connects to a server of tickets.
     pub(crate) async fn connect(
         file: &ClusterFile,
@@ -62,7 +62,7 @@ impl Server {
             i64::from(class.servers),
             number(floor)
         );
-        self.said(done)
+        self.or_failure(done)
     }
 
     /// Hands out nothing at or above the ceiling from here on.
@@ -74,7 +74,7 @@ impl Server {
         let done = run!(&mut self.session, "tickets/limit.sql", ticket.as_str(), number(ceiling));
         match done {
             Err(error) if self.session.refused_with(&error, "55000") => Ok(Limited::Passed),
-            other => self.said(other).map(|()| Limited::Yes),
+            other => self.or_failure(other).map(|()| Limited::Yes),
         }
     }
 
@@ -93,13 +93,13 @@ impl Server {
             i64::from(class.servers),
             number(floor)
         );
-        self.said(done)
+        self.or_failure(done)
     }
 
     /// Goes on above a number.
     pub(crate) async fn raise(&mut self, ticket: &TicketName, above: u64) -> Result<(), Failure> {
         let done = run!(&mut self.session, "tickets/raise.sql", ticket.as_str(), number(above));
-        self.said(done)
+        self.or_failure(done)
     }
 
     /// Hands out what is still of another server.
@@ -167,10 +167,10 @@ impl Server {
     /// Leaves a mark to know the server again by.
     pub(crate) async fn mark(&mut self, mark: &str) -> Result<(), Failure> {
         let done = run!(&mut self.session, "tickets/mark.sql", mark);
-        self.said(done)
+        self.or_failure(done)
     }
 
-    fn said(&self, done: Result<(), sqlx::Error>) -> Result<(), Failure> {
+    fn or_failure(&self, done: Result<(), sqlx::Error>) -> Result<(), Failure> {
         done.map_err(|error| self.session.failure(&self.node, &error))
     }
 }

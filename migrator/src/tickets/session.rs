@@ -136,7 +136,7 @@ async fn lock_mysql(
     node: &NodeName,
     wait: Duration,
 ) -> Result<(), Failure> {
-    let said = |error: sqlx::Error| mysql::failure(node, &error);
+    let failed = |error: sqlx::Error| mysql::failure(node, &error);
     let mut waits = [0, wait.as_secs()].into_iter();
     loop {
         let seconds = waits.next().expect("the second wait ends it");
@@ -144,14 +144,14 @@ async fn lock_mysql(
             .bind(i64::try_from(seconds).unwrap_or(i64::MAX))
             .fetch_one(&mut *connection)
             .await
-            .map_err(said)?;
+            .map_err(failed)?;
         if got == Some(1) {
             return Ok(());
         }
         let holder: Option<(i64, String)> = sqlx::query_as(mysql::sql!("lock/holder.sql"))
             .fetch_optional(&mut *connection)
             .await
-            .map_err(said)?;
+            .map_err(failed)?;
         let holder =
             holder.map_or("somebody".to_owned(), |(id, who)| format!("{who} (connection {id})"));
         if seconds > 0 || wait.is_zero() {

@@ -80,7 +80,7 @@ impl<'f> Estate<'f> {
         self.visits.iter().map(|visit| (visit.node.clone(), visit.seen.truth.clone())).collect()
     }
 
-    /// The catalogue, if its node answered and it has a map.
+    /// The catalog, if its node answered and it has a map.
     pub(super) fn catalog(&self) -> Option<&CatalogTruth> {
         let seen = self.visits.iter().find_map(|visit| visit.seen.catalog.as_ref());
         seen.filter(|catalog| catalog.map.version.0 > 0)

@@ -38,7 +38,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     let mut moving = estate.moving_now().await?;
     let mut seen = Vec::new();
     for visit in estate.installed() {
-        // Of a node that has another name in the file, or knows more than the catalogue, the
+        // Of a node that has another name in the file, or knows more than the catalog, the
         // journal does not know what is in use.
         let is_known =
             visit.seen.truth.member.as_ref().is_none_or(|member| {

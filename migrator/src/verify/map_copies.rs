@@ -1,4 +1,4 @@
-//! Copies of the map that are not what the catalogue says.
+//! Copies of the map that are not what the catalog says.
 
 use shardid_cluster::{CatalogTruth, NodeName, ShardSet};
 
@@ -41,7 +41,7 @@ fn without_catalog(estate: &Estate<'_>) -> Vec<Finding> {
     let nowhere = ShardSet::all(declared.shards).without(&held);
     let mut findings = vec![Finding::on(
         &declared.catalog,
-        "the catalogue is not here, and nodes have copies of its map",
+        "the catalog is not here, and nodes have copies of its map",
         "restore it from a backup, or `shardid catalog rebuild`",
     )];
     if !estate.unreachable.is_empty() {
@@ -54,7 +54,7 @@ fn without_catalog(estate: &Estate<'_>) -> Vec<Finding> {
     if !awaited.is_empty() {
         findings.push(Finding::between(
             format!("these shards are open on no node: {}", ranges(&awaited)),
-            "a move of each was lost with the catalogue: `shardid catalog rebuild` opens it where it was about to be opened",
+            "a move of each was lost with the catalog: `shardid catalog rebuild` opens it where it was about to be opened",
         ));
     }
     let lost = nowhere.without(&awaited);
@@ -75,10 +75,10 @@ fn version(catalog: &CatalogTruth, visit: &Visit) -> Option<String> {
         None if visit.seen.truth.extension.installed.is_none() => None,
         None => Some("has no copy of the map".to_owned()),
         Some(member) if member.newest > right => {
-            Some(format!("knows map version {}, and the catalogue has {right}", member.newest))
+            Some(format!("knows map version {}, and the catalog has {right}", member.newest))
         }
         Some(member) if member.map_version != right => {
-            Some(format!("has map version {}, and the catalogue has {right}", member.map_version))
+            Some(format!("has map version {}, and the catalog has {right}", member.map_version))
         }
         Some(_) => None,
     }
@@ -124,7 +124,7 @@ fn places(estate: &Estate<'_>, catalog: &CatalogTruth, visit: &Visit) -> Vec<Fin
             findings.push(Finding::on(
                 &visit.node,
                 format!("shard {shard} is open here, and the map says that it lives on {place}"),
-                "restore the node or the catalogue that is from an older backup, then `shardid plan`",
+                "restore the node or the catalog that is from an older backup, then `shardid plan`",
             ));
         }
     }

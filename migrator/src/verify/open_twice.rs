@@ -35,7 +35,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
         // Without triggers of a guard nothing else keeps clients from its tables.
         let hide = it.hide.as_deref().unwrap_or_default();
         // What was opened by the newer map is what the shard has come to. Where the other one was
-        // restored or promoted since, it has forgotten that, whatever the catalogue says.
+        // restored or promoted since, it has forgotten that, whatever the catalog says.
         let which = match here == there {
             true => format!("close the one on {loses}"),
             false if here.min(there) == 0 => {
@@ -77,7 +77,7 @@ fn candidates(estate: &Estate<'_>) -> Vec<(Shard, NodeName, NodeName)> {
                 continue;
             }
             let mut both = one.open.and(&other.open);
-            // Without a catalogue nobody can say that no move stands.
+            // Without a catalog nobody can say that no move stands.
             if let Some(catalog) = estate.catalog() {
                 let under_way = |open: &NodeName| catalog.moving.and(&catalog.map.on(open));
                 let open_first = one.open.and(&other.fenced).without(&under_way(&first.node));

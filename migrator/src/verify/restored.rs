@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::postgres::sql;
 
 pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
-    // Those of the cluster file are raised above what the catalogue and their peers know.
+    // Those of the cluster file are raised above what the catalog and their peers know.
     let declared: Vec<String> =
         estate.file.declared.tickets.iter().map(|ticket| ticket.name.to_string()).collect();
     let mut findings = Vec::new();

@@ -31,7 +31,7 @@ pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Nodes that are not the databases that the catalogue knows.
+/// Nodes that are not the databases that the catalog knows.
 fn others(estate: &Estate<'_>) -> Vec<Finding> {
     let Some(catalog) = estate.catalog() else { return Vec::new() };
     let other = |visit: &Visit| {

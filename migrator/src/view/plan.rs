@@ -45,7 +45,7 @@ fn room_of(step: &Step) -> &'static str {
         Step::MigrateCatalog { .. }
         | Step::RenameNode { .. }
         | Step::WriteNode { .. }
-        | Step::RemoveNode { .. } => "catalogue",
+        | Step::RemoveNode { .. } => "catalog",
         Step::WriteMap { .. } | Step::RebuildMap { .. } => "map",
         Step::CreateShards { .. } | Step::TellNode { .. } | Step::OpenShards { .. } => "shards",
         Step::LetFollow { .. } | Step::Connect { .. } | Step::ForgetFollowers { .. } => "following",
@@ -159,7 +159,7 @@ pub(crate) fn done(step: &Step) -> String {
     match step {
         Step::InstallExtension { node, version } => format!("{node}: installed shardid {version}"),
         Step::UpgradeExtension { node, to, .. } => format!("{node}: upgraded shardid to {to}"),
-        Step::MigrateCatalog { node, to, .. } => format!("{node}: catalogue is at migration {to}"),
+        Step::MigrateCatalog { node, to, .. } => format!("{node}: catalog is at migration {to}"),
         Step::WriteNode { node, change: NodeChange::Add, .. } => format!("{node}: joined"),
         Step::WriteNode { node, change: NodeChange::Weight(_), weight, .. } => {
             format!("{node}: has weight {weight}")

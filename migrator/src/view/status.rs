@@ -17,7 +17,7 @@ type Answers = [(NodeName, Result<Statistics, Failure>)];
 /// What MySQL and MariaDB nodes said.
 type Mysql<'a> = [(&'a NodeName, Result<&'a Answer, &'a Failure>)];
 
-/// The MySQL nodes of the file; all of them are down where the catalogue is,
+/// The MySQL nodes of the file; all of them are down where the catalog is,
 /// without which nobody knows what to ask them.
 pub(crate) fn mysql_of<'a>(
     file: &'a ClusterFile,
@@ -119,14 +119,14 @@ fn headline(file: &ClusterFile, nodes: &Answers) -> String {
     let declared = &file.declared;
     if !declared.has_shards() {
         return format!(
-            "cluster {}: ticket servers alone, catalogue on {}",
+            "cluster {}: ticket servers alone, catalog on {}",
             declared.name, declared.catalog
         );
     }
     let ends = layout(file, nodes).map(|layout| format!(", to {}", day(layout.ends_at_us())));
     let version = map_version(file, nodes).map(|version| format!("map version {version}"));
     format!(
-        "cluster {}: {}, {}, catalogue on {}\nlayout {}{}",
+        "cluster {}: {}, {}, catalog on {}\nlayout {}{}",
         declared.name,
         counted(declared.shards.get(), "shard"),
         version.as_deref().unwrap_or("no map yet"),
@@ -313,7 +313,7 @@ fn catalog_map<'a>(
     (catalog.map.version.0 > 0).then_some(&catalog.map)
 }
 
-/// The version of the map: the catalogue's, or the latest copy while it is down.
+/// The version of the map: the catalog's, or the latest copy while it is down.
 fn map_version(file: &ClusterFile, nodes: &Answers) -> Option<i64> {
     let copies =
         nodes.iter().filter_map(|(_, answer)| answer.as_ref().ok()?.seen.truth.member.as_ref());

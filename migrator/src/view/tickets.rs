@@ -37,10 +37,10 @@ pub(crate) fn line(step: &TicketStep) -> String {
             format!("~ {node}: bring schema shardid up to date (migrations {} to {to})", from + 1)
         }
         TicketStep::MigrateCatalog { from, to } => {
-            format!("+ catalogue: make its tables (migrations {} to {to})", from + 1)
+            format!("+ catalog: make its tables (migrations {} to {to})", from + 1)
         }
         TicketStep::Write { ticket, servers } => {
-            format!("+ catalogue: ticket {ticket}, handed out by {}", list(servers))
+            format!("+ catalog: ticket {ticket}, handed out by {}", list(servers))
         }
         TicketStep::Create { ticket, node, class, floor: 0 } => {
             format!("+ {node}: ticket {ticket}, {}", numbers(*class, 0))
@@ -60,7 +60,7 @@ pub(crate) fn line(step: &TicketStep) -> String {
             )
         }
         TicketStep::Resume { ticket } => {
-            format!("~ ticket {ticket}: go on with the change of its servers that is standing")
+            format!("~ ticket {ticket}: go on with the change of its servers that is unfinished")
         }
         TicketStep::Adopt { node } => {
             format!(
@@ -68,10 +68,10 @@ pub(crate) fn line(step: &TicketStep) -> String {
             )
         }
         TicketStep::Rename { rename } => {
-            format!("~ catalogue: {} is called {}", rename.from, rename.to)
+            format!("~ catalog: {} is called {}", rename.from, rename.to)
         }
         TicketStep::Know { node } => {
-            format!("+ catalogue: know {node} by a mark that is left there")
+            format!("+ catalog: know {node} by a mark that is left there")
         }
     }
 }

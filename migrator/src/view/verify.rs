@@ -10,7 +10,7 @@ use crate::view::counted;
 pub(crate) fn text(nodes: usize, report: &Report) -> String {
     if report.findings.is_empty() {
         return format!(
-            "nothing found: {} on {}\n",
+            "OK: {} on {}\n",
             counted(report.checks as u64, "check"),
             counted(nodes as u64, "node")
         );

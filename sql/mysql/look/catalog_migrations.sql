@@ -1,2 +1,2 @@
--- What of the catalogue was made here.
+-- What of the catalog was made here.
 SELECT version, name, checksum FROM shardid.catalog_history ORDER BY version

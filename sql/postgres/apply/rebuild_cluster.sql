@@ -1,5 +1,5 @@
--- Makes this the catalogue of a cluster, with a version ($4) above all that there were. Moves
--- and their terms are counted from $5 on, so that no number of a lost catalogue comes again.
+-- Makes this the catalog of a cluster, with a version ($4) above all that there were. Moves
+-- and their terms are counted from $5 on, so that no number of a lost catalog comes again.
 -- No row comes back where somebody else was quicker.
 WITH written AS (
     UPDATE shardid.catalog

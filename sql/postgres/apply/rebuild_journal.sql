@@ -1,4 +1,4 @@
--- Ends the moves of an older catalogue that are unfinished there, and takes old copies for
+-- Ends the moves of an older catalog that are unfinished there, and takes old copies for
 -- gone where the shard is not on the target any more: what became of them is not known here, nor
 -- what they have left, which `verify` goes and sees.
 WITH ended AS (

@@ -1,2 +1,2 @@
--- Notes which program brought the catalogue's tables up to date.
+-- Notes which program brought the catalog's tables up to date.
 UPDATE shardid.catalog SET program = $1

@@ -1,2 +1,2 @@
--- The nodes that the catalogue knows.
+-- The nodes that the catalog knows.
 SELECT node, weight, system_identifier, database FROM shardid.node ORDER BY node

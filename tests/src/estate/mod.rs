@@ -31,7 +31,7 @@ const SETTINGS: [&str; 7] = [
     "shared_buffers = '32MB'",
 ];
 
-/// Nodes pg1, pg2, … on servers of their own; pg1 keeps the catalogue.
+/// Nodes pg1, pg2, … on servers of their own; pg1 keeps the catalog.
 #[derive(Debug)]
 pub struct Estate {
     /// The servers, pg1 first.

@@ -89,7 +89,7 @@ const DONE: &[(&str, &str, &str)] = &[
     (
         "apply/close_catalog.sql",
         "DELETE FROM shardid.map",
-        "a statement: of a catalogue without unfinished moves, which another one takes over from; the map is taken from the nodes",
+        "a statement: of a catalog without unfinished moves, which another one takes over from; the map is taken from the nodes",
     ),
     (
         "catalog/V13__node_number.sql",

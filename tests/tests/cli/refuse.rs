@@ -22,11 +22,11 @@ fn what_a_cluster_is_for_life_cannot_be_changed() {
     assert!(refused(&cluster).contains("has layout instagram for the whole of its life"));
     cluster.edit("layout = \"snowflake\"", "");
     cluster.edit("\"photos\"", "\"pics\"");
-    assert!(refused(&cluster).contains("the catalogue on pg1 is about cluster photos, not pics"));
+    assert!(refused(&cluster).contains("the catalog on pg1 is about cluster photos, not pics"));
     cluster.edit("\"pics\"", "\"photos\"");
     cluster.edit("catalog = \"pg1\"", "catalog = \"pg2\"");
     assert!(
-        refused(&cluster).contains("pg2 has no catalogue, but node pg1 belongs to cluster photos")
+        refused(&cluster).contains("pg2 has no catalog, but node pg1 belongs to cluster photos")
     );
 }
 
@@ -53,8 +53,8 @@ fn addresses_that_lead_to_the_wrong_database_are_noticed() {
     cluster.edit(&one, "postgres://swap");
     cluster.edit(&two, &one);
     cluster.edit("postgres://swap", &two);
-    // The catalogue is now looked for where it is not.
-    assert!(refused(&cluster).contains("pg1 has no catalogue"));
+    // The catalog is now looked for where it is not.
+    assert!(refused(&cluster).contains("pg1 has no catalog"));
     cluster.edit("catalog = \"pg1\"", "catalog = \"pg2\"");
     let error = refused(&cluster);
     assert!(error.contains("the database at pg1's address is node pg2"), "{error}");
@@ -89,12 +89,12 @@ fn shards_in_two_places_are_refused_with_the_command_that_mends_it() {
 }
 
 #[test]
-fn an_edited_migration_and_a_newer_catalogue_are_refused_by_name() {
+fn an_edited_migration_and_a_newer_catalog_are_refused_by_name() {
     let cluster = Cluster::applied(1, 4);
     let pg1 = &cluster.nodes[0];
     pg1.psql("UPDATE shardid.catalog_history SET checksum = '1' WHERE version = 3");
     let error = refused(&cluster);
-    assert!(error.contains("migration 3 (map) of the catalogue on pg1 is not the one"), "{error}");
+    assert!(error.contains("migration 3 (map) of the catalog on pg1 is not the one"), "{error}");
     pg1.psql("DELETE FROM shardid.catalog_history WHERE version = 3");
     pg1.psql("UPDATE shardid.catalog SET program = '7.8.9'");
     pg1.psql("INSERT INTO shardid.catalog_history SELECT 99, 'later', applied_on, '5' FROM shardid.catalog_history LIMIT 1");

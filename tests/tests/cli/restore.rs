@@ -32,19 +32,19 @@ fn a_restored_node_is_refused_until_it_is_adopted_and_goes_on_above_its_ids() {
 }
 
 #[test]
-fn a_catalogue_from_an_older_backup_changes_nothing() {
+fn a_catalog_from_an_older_backup_changes_nothing() {
     let cluster = Cluster::applied(2, 4);
     cluster.nodes[1].psql("UPDATE shardid.cluster SET map_version = 5");
     let error = cluster.run(&["apply", "--yes"]).refused();
     assert!(
-        error.contains("node pg2 has map version 5, newer than version 1 of the catalogue on pg1"),
+        error.contains("node pg2 has map version 5, newer than version 1 of the catalog on pg1"),
         "{error}"
     );
 }
 
-/// The catalogue was lost as well, and the rebuild took the copy: both gave ids.
+/// The catalog was lost as well, and the rebuild took the copy: both gave ids.
 #[test]
-fn a_node_that_is_a_copy_of_the_one_before_is_refused_where_the_catalogue_is_lost() {
+fn a_node_that_is_a_copy_of_the_one_before_is_refused_where_the_catalog_is_lost() {
     let cluster = Cluster::applied(2, 4);
     let before = &cluster.nodes[1];
     let dump = before.command("pg_dump").output().unwrap();

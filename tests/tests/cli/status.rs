@@ -12,7 +12,7 @@ fn nodes_versions_shards_and_sizes_are_shown() {
     );
     let run = cluster.run(&["status"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let head = "cluster photos: 10 shards, map version 1, catalogue on pg1\nlayout instagram, to 2060-11-03\n";
+    let head = "cluster photos: 10 shards, map version 1, catalog on pg1\nlayout instagram, to 2060-11-03\n";
     assert!(run.stdout.starts_with(head), "{}", run.stdout);
     let line = run.stdout.lines().find(|line| line.starts_with("pg2")).unwrap();
     assert!(line.contains(" up ") && line.contains(" 5 ") && line.contains("KiB"), "{line}");
@@ -63,7 +63,7 @@ fn a_node_that_is_down_is_shown_as_down_beside_the_others() {
 }
 
 #[test]
-fn while_the_catalogue_is_down_ids_still_come_and_the_rest_is_shown() {
+fn while_the_catalog_is_down_ids_still_come_and_the_rest_is_shown() {
     let server = Server::builder().fsync(false).start();
     server.psql("postgres", "CREATE DATABASE app");
     let cluster = Cluster::of(3, 6);

@@ -1,4 +1,4 @@
-//! The catalogue has lost its last transactions, as a standby that was promoted without synchronous
+//! The catalog has lost its last transactions, as a standby that was promoted without synchronous
 //! replication has, while a move was under way.
 
 use shardid_cluster::{MoveKind, MoveState};
@@ -11,7 +11,7 @@ use crate::matrix::places;
 /// How many cases `make test` draws by the seed.
 const SAMPLE: usize = 5;
 
-/// What the catalogue knows still, and where the move was when its program died.
+/// What the catalog knows still, and where the move was when its program died.
 struct Case {
     kind: MoveKind,
     older: String,
@@ -51,7 +51,7 @@ pub(crate) fn follow_verify(estate: &Estate) {
         }
     }
     let said = estate.run(&["verify"]).stdout;
-    assert_eq!(said, "nothing found: 14 checks on 2 nodes\n");
+    assert_eq!(said, "OK: 14 checks on 2 nodes\n");
 }
 
 /// The move goes on, or is taken back, or the map comes from the nodes: as the program's own words say.
@@ -119,8 +119,8 @@ fn play(estate: &Estate, shard: u32, case: &Case) {
 
 /// The shard was closed on both nodes, and `resume`, `abort`, `plan` and `rebuild` each named another.
 #[test]
-fn a_move_whose_last_transactions_the_catalogue_has_lost_ends_open_on_one_node() {
-    let cases = sample("catalogue behind", all_cases(), SAMPLE);
+fn a_move_whose_last_transactions_the_catalog_has_lost_ends_open_on_one_node() {
+    let cases = sample("catalog behind", all_cases(), SAMPLE);
     let estate = Estate::start(2, u32::try_from(cases.len()).expect("they are few"));
     for (shard, case) in (0..).zip(&cases) {
         eprintln!("{:?}: back at {}, cut at {}", case.kind, case.older, case.place);

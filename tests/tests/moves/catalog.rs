@@ -1,4 +1,4 @@
-//! The catalogue is lost, or comes from an older backup.
+//! The catalog is lost, or comes from an older backup.
 
 use std::fs;
 
@@ -6,13 +6,13 @@ use shardid_tests::estate::Estate;
 
 const TABLES: [&str; 7] = ["catalog", "node", "map", "map_history", "move", "leftover", "move_log"];
 
-/// Takes a copy of the catalogue, as a backup does.
+/// Takes a copy of the catalog, as a backup does.
 pub(crate) fn back_up(estate: &Estate) {
     let copies = TABLES.map(|table| format!("CREATE TABLE older.{table} AS TABLE shardid.{table}"));
     estate.psql("pg1", &format!("CREATE SCHEMA older; {}", copies.join("; ")));
 }
 
-/// Has the catalogue be what it was then.
+/// Has the catalog be what it was then.
 pub(crate) fn restore(estate: &Estate) {
     let tables = TABLES.map(|table| format!("shardid.{table}")).join(", ");
     let rows = TABLES.map(|table| {
@@ -22,7 +22,7 @@ pub(crate) fn restore(estate: &Estate) {
     estate.psql("pg1", "DROP SCHEMA older CASCADE");
 }
 
-/// Has the catalogue be gone.
+/// Has the catalog be gone.
 pub(crate) fn lose(estate: &Estate) {
     estate.psql(
         "pg1",
@@ -44,7 +44,7 @@ fn map_version(estate: &Estate) -> String {
 }
 
 #[test]
-fn a_lost_catalogue_is_made_anew_from_the_nodes_above_all_that_was_counted() {
+fn a_lost_catalog_is_made_anew_from_the_nodes_above_all_that_was_counted() {
     let estate = Estate::start(2, 4);
     for shard in 0..4 {
         estate.make_tables(shard);
@@ -55,7 +55,7 @@ fn a_lost_catalogue_is_made_anew_from_the_nodes_above_all_that_was_counted() {
     lose(&estate);
     let verify = estate.run(&["verify"]);
     assert_eq!(verify.code, 1, "{}", verify.stderr);
-    assert!(verify.stdout.contains("pg1: the catalogue is not here"), "{}", verify.stdout);
+    assert!(verify.stdout.contains("pg1: the catalog is not here"), "{}", verify.stdout);
     let refused = estate.run(&["apply", "--yes"]).refused();
     assert!(refused.contains("`shardid catalog rebuild`"), "{refused}");
     let shown = estate.run(&["catalog", "rebuild", "--dry-run"]);
@@ -89,7 +89,7 @@ fn a_lost_catalogue_is_made_anew_from_the_nodes_above_all_that_was_counted() {
 }
 
 #[test]
-fn a_catalogue_from_an_older_backup_is_brought_up_to_the_nodes() {
+fn a_catalog_from_an_older_backup_is_brought_up_to_the_nodes() {
     let estate = Estate::start(2, 4);
     for shard in 0..4 {
         estate.make_tables(shard);
@@ -132,7 +132,7 @@ fn a_catalogue_from_an_older_backup_is_brought_up_to_the_nodes() {
 }
 
 #[test]
-fn a_catalogue_that_another_one_took_over_from_changes_nothing_more() {
+fn a_catalog_that_another_one_took_over_from_changes_nothing_more() {
     let estate = Estate::start(2, 4);
     let path = estate.folder().join("shardid.toml");
     let text = fs::read_to_string(&path).expect("it is there");
@@ -145,7 +145,7 @@ fn a_catalogue_that_another_one_took_over_from_changes_nothing_more() {
     fs::write(&path, &other).expect("it is ours");
     let refused = estate.run(&["catalog", "rebuild", "--yes"]).refused();
     assert!(
-        refused.contains("node pg1 keeps a catalogue of cluster photos with unfinished moves: 1"),
+        refused.contains("node pg1 keeps a catalog of cluster photos with unfinished moves: 1"),
         "{refused}"
     );
     fs::write(&path, &text).expect("it is ours");
@@ -233,7 +233,7 @@ fn is_opened_by_apply(estate: &Estate, shard: u32, write: &str) {
 }
 
 #[test]
-fn a_shard_whose_move_was_lost_with_the_catalogue_is_opened_by_apply() {
+fn a_shard_whose_move_was_lost_with_the_catalog_is_opened_by_apply() {
     let estate = Estate::start(2, 4);
     let (shard, write) = shard_on_pg1(&estate);
     let shard_name = shard.to_string();
@@ -260,7 +260,7 @@ fn a_shard_whose_move_was_lost_with_the_catalogue_is_opened_by_apply() {
             estate.psql(node, statement);
         }
     }
-    assert_eq!(estate.run(&["verify"]).stdout, "nothing found: 14 checks on 2 nodes\n");
+    assert_eq!(estate.run(&["verify"]).stdout, "OK: 14 checks on 2 nodes\n");
     estate.assert_no_streams();
     let kept = format!("SELECT count(*) > 0 FROM shard_{shard:04}_left.item");
     assert_eq!(estate.psql("pg2", &kept), "t");
@@ -275,7 +275,7 @@ fn a_shard_whose_move_was_lost_with_the_catalogue_is_opened_by_apply() {
     estate.run(&["verify"]).ok();
 }
 
-/// The catalogue is lost after the old copy was closed, and before the new one was open.
+/// The catalog is lost after the old copy was closed, and before the new one was open.
 fn is_opened_where_it_was_to_be(estate: &Estate, shard: u32, at: &str, write: &str) {
     let table = format!("shard_{shard:04}.item");
     let rows = format!("SELECT count(*), sum(n), max(id) FROM {table}");
@@ -359,7 +359,7 @@ fn what_a_standing_move_needs_is_no_finding() {
 }
 
 #[test]
-fn a_program_of_before_the_catalogue_was_restored_changes_no_shard_that_apply_has_opened() {
+fn a_program_of_before_the_catalog_was_restored_changes_no_shard_that_apply_has_opened() {
     let estate = Estate::start(2, 4);
     let (shard, write) = shard_on_pg1(&estate);
     back_up(&estate);
@@ -388,10 +388,10 @@ fn a_program_of_before_the_catalogue_was_restored_changes_no_shard_that_apply_ha
     is_as_the_file_says(&estate);
 }
 
-/// What the catalogue of a backup, or of a standby that was behind, says of a move is not so by now:
+/// What the catalog of a backup, or of a standby that was behind, says of a move is not so by now:
 /// `abort` dropped the only copy, `resume` opened a second one or closed the last.
 #[test]
-fn an_older_catalogue_lays_hands_on_no_move_that_has_gone_on() {
+fn an_older_catalog_lays_hands_on_no_move_that_has_gone_on() {
     let estate = Estate::start(3, 12);
     let cuts = [
         "copying/before-MakeIndexes",
@@ -426,7 +426,7 @@ fn an_older_catalogue_lays_hands_on_no_move_that_has_gone_on() {
             assert_ne!(run.code, 0, "{word} {id}: {}", run.stderr);
             // A move that is switched cannot be aborted anyway.
             if word == "resume" || word == "abort" && !run.stderr.contains("is switched") {
-                assert!(run.stderr.contains("and the catalogue has"), "{word}: {}", run.stderr);
+                assert!(run.stderr.contains("and the catalog has"), "{word}: {}", run.stderr);
             }
         }
         let home = if *shard == back { "pg2" } else { "pg3" };
@@ -470,7 +470,7 @@ fn a_copy_that_is_the_shard_itself_is_not_dropped_whatever_the_journal_says() {
     estate.assert_no_trace(shard);
 }
 
-/// The catalogue is on the source, which comes back from a moment inside the fence: the target
+/// The catalog is on the source, which comes back from a moment inside the fence: the target
 /// has the shard open by a newer map, and the words for the standing move opened it here as well.
 #[test]
 fn a_fence_stays_where_the_target_knows_a_newer_map() {

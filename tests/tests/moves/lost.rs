@@ -87,9 +87,9 @@ fn a_shard_that_its_new_home_has_lost_is_brought_back_from_the_old_copy_as_verif
     estate.psql("pg2", &write);
 }
 
-/// The same where the catalogue is on that node, and was restored with it.
+/// The same where the catalog is on that node, and was restored with it.
 #[test]
-fn a_shard_that_its_new_home_has_lost_together_with_the_catalogue_is_brought_back() {
+fn a_shard_that_its_new_home_has_lost_together_with_the_catalog_is_brought_back() {
     let estate = Estate::start(2, 4);
     for shard in 0..4 {
         estate.make_tables(shard);

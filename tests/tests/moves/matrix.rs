@@ -46,7 +46,7 @@ enum First {
     ApplyJoin,
     /// With a node that leaves.
     ApplyPart,
-    /// With a shard that is open nowhere, for the catalogue has forgotten its move.
+    /// With a shard that is open nowhere, for the catalog has forgotten its move.
     ApplyOpen,
 }
 
@@ -83,7 +83,7 @@ enum Fault {
     Killed,
     /// It goes on while the second waits, and dies at the next place.
     DiesAtNext,
-    /// It loses its session with the catalogue, and with it the lock; the second has done
+    /// It loses its session with the catalog, and with it the lock; the second has done
     /// all it was told when the first goes on.
     LosesLock,
 }

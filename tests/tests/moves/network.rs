@@ -7,7 +7,7 @@ use shardid_tests::{crowded, wait_until};
 
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// pg1 keeps the catalogue, shard 4 lives on pg2 and is moved to pg3.
+/// pg1 keeps the catalog, shard 4 lives on pg2 and is moved to pg3.
 const SHARD: u32 = 4;
 
 fn estate() -> (Estate, Vec<Proxy>) {

@@ -129,7 +129,7 @@ fn a_node_with_a_new_name_keeps_its_shards_and_its_old_copies_follow_on() {
     declare(&estate, &[("pg1", "pg1"), ("pg2", "pg2")]);
     estate.run(&["resume", &stands]).ok();
 
-    // Cut between the catalogue and the node; commands in between say what to do.
+    // Cut between the catalog and the node; commands in between say what to do.
     declare(&estate, named);
     let plan = estate.run(&["plan"]).ok();
     assert!(plan.contains("~ db2: renamed from pg2"), "{plan}");

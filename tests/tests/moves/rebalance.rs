@@ -141,7 +141,9 @@ fn the_second_ctrl_c_stops_a_move_under_way_where_it_can_stand() {
         estate.psql("pg2", &name) == "1"
     });
     held.interrupt();
-    held.wait_for("no new move begins; those under way go on to their end; once more stops them");
+    held.wait_for(
+        "no new move begins, and those under way are finished; press Ctrl-C again to stop them",
+    );
     held.interrupt();
     let run = held.end();
     let said = run.stderr;

@@ -88,7 +88,7 @@ fn a_program_that_was_overtaken_changes_neither_journal_nor_node() {
         format!("SELECT count(*) FROM shardid.leftover WHERE move = {id} AND kind = 'fence'");
     assert_eq!(estate.psql("pg1", &noted), "0");
 
-    // On a node: it claims a term far above, as after a catalogue that was restored.
+    // On a node: it claims a term far above, as after a catalog that was restored.
     let held = estate.run_held("fenced/before-AwaitDrained", &["resume", &id]);
     let known = estate.psql("pg1", &format!("SELECT shardid.claim_shard({shard}, 1000000)"));
     assert_eq!(known, "1000000");

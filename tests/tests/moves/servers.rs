@@ -17,7 +17,7 @@ const PLACES: [&str; 6] = [
     "switched/before-OpenWayBack",
 ];
 
-/// pg1 keeps the catalogue, shard 4 lives on pg2 and is moved to pg3.
+/// pg1 keeps the catalog, shard 4 lives on pg2 and is moved to pg3.
 const SHARD: u32 = 4;
 
 #[test]
@@ -28,7 +28,7 @@ fn a_server_killed_in_any_state_of_a_move_costs_no_row() {
     let mut first = 0;
     let mut cases = Vec::new();
     for (i, place) in PLACES.into_iter().enumerate() {
-        for (j, victim) in ["source", "target", "catalogue"].into_iter().enumerate() {
+        for (j, victim) in ["source", "target", "catalog"].into_iter().enumerate() {
             let abort = !place.starts_with("switched") && (i + j) % 2 == 1;
             cases.push((place, victim, abort));
         }

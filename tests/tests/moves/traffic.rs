@@ -34,7 +34,7 @@ fn read(estate: &Estate, shard: u32, stopped: &AtomicBool) -> u64 {
         }
         let waited = began.elapsed();
         assert!(waited < crowded(Duration::from_secs(3)), "a reader waited {waited:?}");
-        let node: String = clients[0].query_one(&map, &[]).expect("the catalogue is up").get(0);
+        let node: String = clients[0].query_one(&map, &[]).expect("the catalog is up").get(0);
         home = if node == "pg1" { 0 } else { 1 };
         thread::sleep(Duration::from_millis(2));
     }

@@ -136,7 +136,7 @@ fn an_old_map_that_waits_for_a_move_does_not_undo_what_the_move_did() {
     }
 }
 
-/// A program that was stopped went on with its move after the catalogue had been rebuilt, by the old
+/// A program that was stopped went on with its move after the catalog had been rebuilt, by the old
 /// one, against the new map.
 #[test]
 fn a_map_that_was_made_anew_overtakes_whoever_works_on_a_move() {
@@ -154,7 +154,7 @@ fn a_map_that_was_made_anew_overtakes_whoever_works_on_a_move() {
     database.psql(&place(1_000_000_001));
     let refusal = expect_error(&mut client, "SELECT shardid.check_term(5, 3)", "55000");
     assert!(refusal.message.contains("another program has taken over"), "{refusal:?}");
-    // The new catalogue counts above that.
+    // The new catalog counts above that.
     assert_eq!(database.psql("SELECT shardid.claim_shard(5, 1000000001)"), "1000000001");
     let refusal = expect_error(&mut client, "SELECT shardid.check_term(6, 3)", "55000");
     assert!(refusal.message.contains("claimed by no program"), "{refusal:?}");

@@ -104,6 +104,89 @@ fn an_updated_extension_is_to_the_letter_what_a_new_one_is() {
     }
 }
 
+/// What a dump takes for given of the extension's privileges, of the objects of both versions.
+fn initial_privileges(database: &Database<'_>) -> Vec<String> {
+    let rows = database.psql(
+        "SELECT pg_describe_object(p.classoid, p.objoid, p.objsubid) || ': ' || (SELECT string_agg(i::text, ' ' ORDER BY i::text) FROM unnest(p.initprivs) i)
+             FROM pg_init_privs p JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = (p.classoid, p.objoid, 'e')
+             JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'shardid' ORDER BY 1",
+    );
+    rows.lines().map(str::to_owned).collect()
+}
+
+/// A dump left out what users had granted on tables and functions before an update.
+#[test]
+fn what_users_have_granted_before_an_update_is_in_dumps_after_it() {
+    let fresh = initial_privileges(&Database::fresh());
+    assert!(
+        fresh.iter().any(|line| line.contains("pg_database_owner=arwd*")
+            || line.contains("pg_database_owner=a*r*w*d*")),
+        "{fresh:?}"
+    );
+    for version in shipped() {
+        let database = Database::fresh_plain();
+        let maker = database.role("maker");
+        database.psql(&format!(
+            "CREATE EXTENSION shardid VERSION '{version}';
+             GRANT INSERT, UPDATE ON shardid.shard TO {maker} WITH GRANT OPTION; GRANT UPDATE (shard) ON shardid.id_sequence TO {maker};
+             GRANT EXECUTE ON FUNCTION create_ticket TO {maker}; REVOKE EXECUTE ON FUNCTION shardid.take_gapless FROM PUBLIC;
+             GRANT USAGE ON SCHEMA shardid TO {maker}; REVOKE SELECT ON shardid.ticket FROM PUBLIC;
+             ALTER EXTENSION shardid UPDATE"
+        ));
+        assert_eq!(initial_privileges(&database), fresh, "from {version}");
+        let dump = database.command("pg_dump").output().expect("pg_dump runs");
+        let dump = String::from_utf8(dump.stdout).expect("a dump is text");
+        for granted in [
+            format!("GRANT INSERT,UPDATE ON TABLE shardid.shard TO {maker} WITH GRANT OPTION;"),
+            format!("GRANT UPDATE(shard) ON TABLE shardid.id_sequence TO {maker};"),
+            format!("GRANT USAGE ON SCHEMA shardid TO {maker};"),
+            "REVOKE SELECT ON TABLE shardid.ticket FROM PUBLIC;".to_owned(),
+        ] {
+            assert!(dump.contains(&granted), "{granted} is not in the dump, from {version}");
+        }
+        assert!(dump.contains(&format!("create_ticket(name text, server integer, servers integer, if_not_exists boolean) TO {maker};")), "from {version}");
+    }
+}
+
+/// Its name in what dumps take for given outlived the role: a restore in one transaction and
+/// `pg_upgrade` stopped there.
+#[test]
+fn the_role_that_has_installed_the_extension_may_leave_the_team() {
+    for superuser in [false, true] {
+        let database = Database::fresh_plain();
+        let (leaves, stays) = (database.role("leaves"), database.role("stays"));
+        let name = database.name().to_owned();
+        database.psql(&format!("ALTER DATABASE {name} OWNER TO {leaves}"));
+        if superuser {
+            database.psql(&format!("ALTER ROLE {leaves} SUPERUSER"));
+        }
+        let mut first = database.connect_as(&leaves);
+        run(&mut first, "CREATE EXTENSION shardid; SELECT create_shard(5)");
+        run(&mut first, "CREATE TABLE t (id bigint PRIMARY KEY DEFAULT next_id(5))");
+        drop(first);
+        database.psql(&format!(
+            "REASSIGN OWNED BY {leaves} TO {stays}; ALTER DATABASE {name} OWNER TO {stays}; DROP OWNED BY {leaves}; DROP ROLE {leaves}"
+        ));
+        // Who has the database has the rest, and may grant it on.
+        let mut second = database.connect_as(&stays);
+        run(&mut second, "SELECT create_shard(6), create_ticket('t'), create_segment('s', 10)");
+        run(
+            &mut second,
+            "INSERT INTO t DEFAULT VALUES; GRANT INSERT ON shardid.shard TO pg_monitor",
+        );
+        let dangling = "SELECT count(*) FROM pg_init_privs p CROSS JOIN LATERAL aclexplode(p.initprivs) x
+            WHERE x.grantee <> 0 AND NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = x.grantee AND (r.oid = 10 OR r.rolname ~ '^pg_'))";
+        assert_eq!(database.psql(dangling), "0");
+        let dump = database.command("pg_dump").output().expect("pg_dump runs");
+        let copy = Database::fresh_plain();
+        copy.psql(&format!(
+            "BEGIN; {} COMMIT",
+            String::from_utf8(dump.stdout).expect("a dump is text")
+        ));
+        assert_eq!(copy.psql("SELECT count(*) FROM shardid.shard"), "2");
+    }
+}
+
 /// An upgrade script that is there for the length of a test.
 struct Script(PathBuf);
 

@@ -9,7 +9,7 @@ use crate::servers::{Engine, Servers};
 on_both_engines! {
     a_server_from_an_old_backup_is_noticed_and_goes_on_above_its_old_numbers,
     a_restored_server_that_has_caught_up_is_noticed_by_its_mark,
-    a_catalogue_from_a_backup_is_not_believed_about_its_own_server,
+    a_catalog_from_a_backup_is_not_believed_about_its_own_server,
     a_server_restored_after_the_last_look_is_raised_when_its_owner_says_so,
     a_copy_of_a_server_is_refused,
     a_wrong_offset_is_named_and_mended,
@@ -20,7 +20,7 @@ on_both_engines! {
     a_view_that_is_missing_or_shows_nothing_is_found_and_made_again,
     a_table_that_counts_no_more_is_named_with_what_mends_it,
     a_server_that_took_over_is_found_and_goes_on_above_what_was_seen,
-    a_catalogue_that_has_forgotten_a_server_lets_nobody_repeat_its_numbers,
+    a_catalog_that_has_forgotten_a_server_lets_nobody_repeat_its_numbers,
     a_server_that_was_removed_and_comes_back_from_a_backup_ends_again,
     a_change_that_stands_goes_on_above_what_a_restored_server_has_forgotten,
 }
@@ -97,12 +97,12 @@ fn a_restored_server_that_has_caught_up_is_noticed_by_its_mark(engine: Engine) {
     servers.is_clean();
 }
 
-fn a_catalogue_from_a_backup_is_not_believed_about_its_own_server(engine: Engine) {
+fn a_catalog_from_a_backup_is_not_believed_about_its_own_server(engine: Engine) {
     let servers = Servers::start(engine, 2);
     backup(&servers, "my1", 2);
     let last = take(&servers, "my1", 100) + 2 * 99;
     servers.is_clean();
-    // The catalogue is on my1, and has forgotten together with it.
+    // The catalog is on my1, and has forgotten together with it.
     restore(&servers, "my1", 2);
     let run = servers.run(&["tickets", "verify"]);
     assert_eq!(run.code, 1, "{}", run.stdout);
@@ -365,7 +365,7 @@ fn a_ticket_that_was_dropped_is_made_again_above_what_was_seen(engine: Engine) {
 
 const CATALOG: [&str; 3] = ["ticket_node", "ticket_server", "ticket_change"];
 
-/// The same, of the catalogue alone, on my1.
+/// The same, of the catalog alone, on my1.
 pub(crate) fn back_up_catalog(servers: &Servers) {
     servers.sql("my1", "DROP DATABASE IF EXISTS older; CREATE DATABASE older");
     for table in CATALOG {
@@ -387,9 +387,9 @@ pub(crate) fn restore_catalog(servers: &Servers) {
     servers.sql("my1", &format!("SET foreign_key_checks = 0; {}", put_back.join("; ")));
 }
 
-/// The others went on with all numbers above their own, and one that the catalogue had forgotten
+/// The others went on with all numbers above their own, and one that the catalog had forgotten
 /// went on as well.
-fn a_catalogue_that_has_forgotten_a_server_lets_nobody_repeat_its_numbers(engine: Engine) {
+fn a_catalog_that_has_forgotten_a_server_lets_nobody_repeat_its_numbers(engine: Engine) {
     let servers = Servers::start(engine, 2);
     servers.grow(3);
     let ends = |last: u64| {

@@ -1,12 +1,12 @@
-//! Servers of a ticket that a new or an older catalogue, or the cluster file, does not know.
+//! Servers of a ticket that a new or an older catalog, or the cluster file, does not know.
 
 use crate::backup::{back_up_catalog, restore_catalog, take};
 use crate::on_both_engines;
 use crate::servers::{Engine, Servers};
 
 on_both_engines! {
-    a_new_catalogue_ends_a_server_to_which_the_file_does_not_give_the_ticket,
-    a_server_that_neither_file_nor_catalogue_know_is_missed,
+    a_new_catalog_ends_a_server_to_which_the_file_does_not_give_the_ticket,
+    a_server_that_neither_file_nor_catalog_know_is_missed,
     a_ticket_that_no_file_can_name_is_left_alone,
 }
 
@@ -34,7 +34,7 @@ fn has_ended(servers: &Servers, last: u64) {
     assert!(again.stdout.contains("nothing to do"), "{}{}", again.stdout, again.stderr);
 }
 
-fn a_new_catalogue_ends_a_server_to_which_the_file_does_not_give_the_ticket(engine: Engine) {
+fn a_new_catalog_ends_a_server_to_which_the_file_does_not_give_the_ticket(engine: Engine) {
     let servers = with_a_third(engine);
     let last = add_the_third(&servers);
     servers.sql(
@@ -45,7 +45,7 @@ fn a_new_catalogue_ends_a_server_to_which_the_file_does_not_give_the_ticket(engi
     has_ended(&servers, last);
 }
 
-fn a_server_that_neither_file_nor_catalogue_know_is_missed(engine: Engine) {
+fn a_server_that_neither_file_nor_catalog_know_is_missed(engine: Engine) {
     let servers = with_a_third(engine);
     let file = std::fs::read_to_string(servers.path("shardid.toml")).unwrap();
     back_up_catalog(&servers);

@@ -10,7 +10,7 @@ on_both_engines! {
     a_program_that_was_overtaken_takes_no_change_further,
     what_a_program_has_under_way_on_a_server_ends_before_another_begins,
     a_change_of_servers_that_were_others_is_not_begun,
-    a_catalogue_on_postgresql_decides_as_well,
+    a_catalog_on_postgresql_decides_as_well,
     a_mark_that_another_program_leaves_meanwhile_is_no_restore,
 }
 
@@ -68,7 +68,7 @@ fn a_program_that_was_overtaken_takes_no_change_further(engine: Engine) {
     servers.is_clean();
 }
 
-/// The catalogue's session is lost, and with it the cluster's lock; the one that changes
+/// The catalog's session is lost, and with it the cluster's lock; the one that changes
 /// tickets on the same server is not.
 fn what_a_program_has_under_way_on_a_server_ends_before_another_begins(engine: Engine) {
     let servers = Servers::start(engine, 1);
@@ -111,7 +111,7 @@ fn a_change_of_servers_that_were_others_is_not_begun(engine: Engine) {
     servers.is_clean();
 }
 
-fn a_catalogue_on_postgresql_decides_as_well(engine: Engine) {
+fn a_catalog_on_postgresql_decides_as_well(engine: Engine) {
     let servers = Servers::up(engine, 1, 2);
     servers.edit("servers = [\"my1\", \"my2\"]", "servers = [\"pg1\"]");
     servers.run(&["apply", "--yes"]).ok();
@@ -134,7 +134,7 @@ fn a_catalogue_on_postgresql_decides_as_well(engine: Engine) {
     );
 }
 
-/// The catalogue was read before the mark was left, and the server after it: the worst of alarms, from
+/// The catalog was read before the mark was left, and the server after it: the worst of alarms, from
 /// two `verify` at a time.
 fn a_mark_that_another_program_leaves_meanwhile_is_no_restore(engine: Engine) {
     let servers = Servers::start(engine, 2);

@@ -67,7 +67,7 @@ fn a_cluster_of_ticket_servers_alone_says_what_it_cannot_do(engine: Engine) {
     let error = servers.run(&["tickets", "remove-server", "orders", "my1"]).refused();
     assert!(error.contains("would have 0 servers"), "{error}");
     let error = servers.run(&["tickets", "resume", "orders"]).refused();
-    assert!(error.contains("no change of the servers of ticket orders is standing"), "{error}");
+    assert!(error.contains("no change of the servers of ticket orders is unfinished"), "{error}");
     let run = servers.run(&["dev", "up", "--nodes", "1"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(run.stderr.contains("begin anew"), "{}", run.stderr);
@@ -79,7 +79,7 @@ fn servers_go_down_and_up_and_keep_their_numbers(engine: Engine) {
     servers.run(&["dev", "down"]).ok();
     assert_eq!(servers.pid("my1"), "-");
     let down = servers.run(&["tickets", "status"]);
-    assert_eq!(down.code, 1, "the catalogue is down too");
+    assert_eq!(down.code, 1, "the catalog is down too");
     servers.dev_up(0, 2);
     servers.kill9("my2");
     let status = servers.run(&["tickets", "status"]);
@@ -97,7 +97,7 @@ fn a_server_with_a_new_name_serves_on(engine: Engine) {
     assert_eq!((take("my1").as_str(), take("my2").as_str()), ("1", "2"));
     for (from, to) in [("my2", "paris"), ("my1", "rome")] {
         servers.edit(&format!("nodes.{from}]"), &format!("nodes.{to}]"));
-        // In the list of the ticket's servers, and as the catalogue.
+        // In the list of the ticket's servers, and as the catalog.
         servers.edit(&format!("\"{from}\""), &format!("\"{to}\""));
         // What looks in between takes it for no other server, and what changes is refused.
         servers.run(&["tickets", "verify"]).ok();

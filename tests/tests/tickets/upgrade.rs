@@ -1,11 +1,16 @@
 //! What `apply` makes anew on a server that has an older schema stays whoever's it was.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Stdio};
+
 use crate::on_both_engines;
 use crate::servers::{Engine, Servers, may_ask};
 
 on_both_engines! {
     grants_on_routines_are_there_after_an_upgrade,
     who_could_not_give_grants_again_is_refused_before_any_is_gone,
+    what_is_left_of_an_earlier_version_is_made_anew_whatever_clients_are_at,
+    routines_are_made_by_the_session_that_has_the_lock,
 }
 
 const GRANTED: &str = "SELECT concat_ws(' ', p.user, p.host, p.routine_type, lower(p.routine_name), p.proc_priv) FROM mysql.procs_priv p WHERE p.db = 'shardid' ORDER BY 1";
@@ -15,6 +20,30 @@ const USERS: &str = "SELECT count(*), min(hex(u.user)), max(hex(u.user)) FROM my
 /// Has the files from 39 on be run again, as on a server that has not had them yet: the first of them
 /// makes `raise_ticket` anew, a later one `adopt_leaving_out`, whose grant is there yet at a cut between.
 const OLDER: &str = "DELETE FROM shardid.schema_history WHERE version >= 39";
+
+/// A client that has said something on my1, and is there still.
+struct Client(Child);
+
+impl Client {
+    fn after(servers: &Servers, sql: &str) -> Self {
+        let mut command = servers.client("my1");
+        command.arg("--unbuffered").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the client runs");
+        let input = child.stdin.as_mut().expect("it is piped");
+        writeln!(input, "{sql};").expect("it reads");
+        let mut answer = String::new();
+        let output = child.stdout.as_mut().expect("it is piped");
+        BufReader::new(output).read_line(&mut answer).expect("it answers");
+        Self(child)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
 
 /// A server with grants of every form.
 fn granted(engine: Engine) -> (Servers, String) {
@@ -87,6 +116,46 @@ fn who_could_not_give_grants_again_is_refused_before_any_is_gone(engine: Engine)
     // What is revoked after a try that was refused does not come back.
     assert_eq!(servers.sql("my1", "SELECT count(*) FROM shardid.kept_grant"), "0");
     servers.edit("mysql://maker@", "mysql://root@");
+    servers.run(&["apply", "--yes"]).ok();
+    assert_eq!(servers.sql("my1", GRANTED), before);
+    servers.is_clean();
+}
+
+/// All routines were made anew from the first version on where one was missing. Somebody's open transaction stopped that
+/// half-way, and the next `apply` looked at names alone: routines of the first versions stayed, which repeat ids.
+fn what_is_left_of_an_earlier_version_is_made_anew_whatever_clients_are_at(engine: Engine) {
+    let (servers, before) = granted(engine);
+    let text = include_str!("../../../sql/mysql/schema/V5__next_ticket.sql");
+    let start = text.find("CREATE FUNCTION shardid.next_ticket(").expect("the first version");
+    let first = &text[start..start + text[start..].find("\nEND;").expect("its end") + 5];
+    servers.sql("my1", "GRANT EXECUTE ON FUNCTION shardid.next_ticket TO web");
+    let granted = servers.sql("my1", GRANTED);
+    assert_ne!(granted, before);
+    servers.sql("my1", &format!("DROP FUNCTION shardid.next_ticket;\nDELIMITER //\n{first}//"));
+    servers.sql(
+        "my1",
+        "GRANT EXECUTE ON FUNCTION shardid.next_ticket TO web; DROP FUNCTION shardid.id_shard",
+    );
+    let verified = servers.run(&["tickets", "verify"]);
+    let words = "missing, or of an earlier version";
+    assert!(verified.code != 0 && verified.stdout.contains(words), "{}", verified.stdout);
+    let client = Client::after(&servers, "BEGIN; SELECT count(*) FROM shardid.ticket t FOR UPDATE");
+    servers.run(&["apply", "--yes"]).ok();
+    drop(client);
+    assert_eq!(servers.sql("my1", GRANTED), granted);
+    let body = "SELECT r.routine_definition LIKE '%take_tickets%' FROM information_schema.routines r WHERE r.routine_schema = 'shardid' AND r.routine_name = 'next_ticket'";
+    assert_eq!(servers.sql("my1", body), "1");
+    servers.is_clean();
+}
+
+/// The session of a program that was killed went on beside the next `apply`, and grants were gone.
+fn routines_are_made_by_the_session_that_has_the_lock(engine: Engine) {
+    let (servers, before) = granted(engine);
+    servers.sql("my1", "DROP FUNCTION shardid.id_shard");
+    let other = Client::after(&servers, "SELECT get_lock('shardid.tickets', 0)");
+    let error = servers.run(&["apply", "--yes", "--wait-seconds-max", "0"]).refused();
+    assert!(error.contains("another program is changing tickets there"), "{error}");
+    drop(other);
     servers.run(&["apply", "--yes"]).ok();
     assert_eq!(servers.sql("my1", GRANTED), before);
     servers.is_clean();

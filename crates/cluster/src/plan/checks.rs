@@ -18,7 +18,7 @@ pub(super) fn refusals(
     program: &Program,
     adopt: &BTreeSet<NodeName>,
 ) -> Vec<Refusal> {
-    // A catalogue that this program cannot read tells nothing else.
+    // A catalog that this program cannot read tells nothing else.
     let mut found = catalog_tables(declared, truth, program);
     if found.is_empty() {
         found = cluster(declared, truth);
@@ -33,7 +33,7 @@ pub(super) fn refusals(
     found
 }
 
-/// Whether the catalogue's tables are ones that this program knows.
+/// Whether the catalog's tables are ones that this program knows.
 fn catalog_tables(declared: &Declared, truth: &Truth, program: &Program) -> Vec<Refusal> {
     let catalog = || declared.catalog.clone();
     for run in &truth.catalog.migrations {
@@ -59,7 +59,7 @@ fn catalog_tables(declared: &Declared, truth: &Truth, program: &Program) -> Vec<
     Vec::new()
 }
 
-/// Whether the catalogue is about the cluster that is declared.
+/// Whether the catalog is about the cluster that is declared.
 fn cluster(declared: &Declared, truth: &Truth) -> Vec<Refusal> {
     let mut found = Vec::new();
     let catalog = &declared.catalog;
@@ -124,7 +124,7 @@ fn nodes(
             continue;
         }
         found.extend(belongs(declared, name, seen, version, truth));
-        // A catalogue that was lost knows nothing; the node's own shards do.
+        // A catalog that was lost knows nothing; the node's own shards do.
         let known = truth.catalog.nodes.get(name).map(|node| &node.identity);
         let known = known.or(seen.copy_of.as_ref());
         if let Some(known) = known.filter(|known| **known != seen.identity && !adopt.contains(name))
@@ -173,7 +173,7 @@ fn belongs(
         let cluster = member.cluster.clone();
         return Some(Refusal::OtherCluster { node: name.clone(), cluster });
     }
-    // One that has another name in the catalogue by now is told.
+    // One that has another name in the catalog by now is told.
     let known = truth.catalog.nodes.get(name);
     let was_renamed = known.is_some_and(|known| known.identity == seen.identity)
         && truth.catalog.nodes.keys().all(|other| other.as_str() != member.node);

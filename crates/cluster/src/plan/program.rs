@@ -11,6 +11,6 @@ pub struct Program {
     pub version: Version,
     /// The oldest extension it can work with.
     pub extension_min: Version,
-    /// The migrations of the catalogue's tables, in order.
+    /// The migrations of the catalog's tables, in order.
     pub migrations: Vec<Migration>,
 }

@@ -9,7 +9,7 @@ use crate::names::NodeName;
 use crate::rename::Rename;
 use crate::set::ShardSet;
 
-/// One change. Each may be cut at any instant and made again.
+/// One change. Each may be interrupted at any point and made again.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// `CREATE EXTENSION` on a node.
@@ -28,16 +28,16 @@ pub enum Step {
         /// The version it will have.
         to: Version,
     },
-    /// Makes the catalogue's tables, or brings them up to date.
+    /// Makes the catalog's tables, or brings them up to date.
     MigrateCatalog {
-        /// The catalogue node.
+        /// The catalog node.
         node: NodeName,
-        /// The last migration that was run; 0 where there is no catalogue yet.
+        /// The last migration that was run; 0 where there is no catalog yet.
         from: i32,
         /// The last migration there is.
         to: i32,
     },
-    /// Writes a node into the catalogue, or its new weight or identity.
+    /// Writes a node into the catalog, or its new weight or identity.
     WriteNode {
         /// The node.
         node: NodeName,
@@ -48,7 +48,7 @@ pub enum Step {
         /// What about it changes.
         change: NodeChange,
     },
-    /// Gives a node another name in the catalogue: a new version of the map.
+    /// Gives a node another name in the catalog: a new version of the map.
     RenameNode {
         /// The names.
         rename: Rename,
@@ -57,12 +57,12 @@ pub enum Step {
         /// The version of the map by then.
         version: MapVersion,
     },
-    /// Writes the cluster and its first map into the catalogue, in one transaction.
+    /// Writes the cluster and its first map into the catalog, in one transaction.
     WriteMap {
         /// The map.
         map: ShardMap,
     },
-    /// Writes the cluster and a map that was made from the nodes into the catalogue, in one
+    /// Writes the cluster and a map that was made from the nodes into the catalog, in one
     /// transaction, in place of what it has.
     RebuildMap {
         /// The map.

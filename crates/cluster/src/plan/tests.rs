@@ -301,12 +301,12 @@ fn what_a_cluster_is_for_life_cannot_be_changed() {
     assert!(refused(&other, &truth).contains("layout instagram for the whole of its life"));
     other = declared(8, &nodes);
     other.name = ClusterName::new("pics").unwrap();
-    assert_eq!(refused(&other, &truth), "the catalogue on pg1 is about cluster photos, not pics");
+    assert_eq!(refused(&other, &truth), "the catalog on pg1 is about cluster photos, not pics");
     other = declared(8, &nodes);
     other.catalog = node("pg2");
     let mut elsewhere = truth;
     elsewhere.catalog = Default::default();
-    assert!(refused(&other, &elsewhere).contains("pg2 has no catalogue, but node pg1 belongs"));
+    assert!(refused(&other, &elsewhere).contains("pg2 has no catalog, but node pg1 belongs"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::tickets::{TicketChange, TicketProblem, TicketTruth, problems, safe_fl
 /// The servers that have forgotten numbers, by what they say and by `restored`, where somebody says it of them.
 pub(crate) fn forgetful(truth: &TicketTruth, restored: &[NodeName]) -> BTreeSet<NodeName> {
     let problems = problems(truth);
-    // A mark that the catalogue does not know is one that it has forgotten, if it
+    // A mark that the catalog does not know is one that it has forgotten, if it
     // is its own server that comes from a backup: that one is not believed either.
     let old_marks = problems.iter().any(|problem| matches!(problem, TicketProblem::OldMark(_)));
     let catalog = truth.catalog.iter().filter(|_| old_marks);

@@ -5,7 +5,7 @@ use crate::names::{NodeName, TicketName};
 use crate::rename::Rename;
 use crate::tickets::{Class, Seen, TicketTruth, classes, forgetful, problems, safe_floor};
 
-/// One change. Each may be cut at any instant and made again.
+/// One change. Each may be interrupted at any point and made again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TicketStep {
     /// Makes the schema on a MySQL server, or brings it up to date.
@@ -17,19 +17,19 @@ pub enum TicketStep {
         /// The last migration there is.
         to: i32,
     },
-    /// Makes the tables of a catalogue on MySQL, or brings them up to date.
+    /// Makes the tables of a catalog on MySQL, or brings them up to date.
     MigrateCatalog {
         /// The last migration that was run.
         from: i32,
         /// The last migration there is.
         to: i32,
     },
-    /// Gives a server another name in the catalogue.
+    /// Gives a server another name in the catalog.
     Rename {
         /// The names.
         rename: Rename,
     },
-    /// Writes a ticket and its servers into the catalogue.
+    /// Writes a ticket and its servers into the catalog.
     Write {
         /// The ticket.
         ticket: TicketName,
@@ -69,7 +69,7 @@ pub enum TicketStep {
         /// A number above all that they can have handed out and forgotten.
         above: u64,
     },
-    /// Goes on with a change of servers that is standing.
+    /// Goes on with a change of servers that is unfinished.
     Resume {
         /// The ticket.
         ticket: TicketName,
@@ -151,7 +151,7 @@ pub struct TicketPlan {
 /// Finds the steps from what is to what should be.
 ///
 /// `latest` is the last migration of the schema on MySQL, `latest_catalog` that
-/// of a catalogue there; a server in `restored` has forgotten numbers, whatever
+/// of a catalog there; a server in `restored` has forgotten numbers, whatever
 /// it says itself. No step adds or removes a server of a ticket.
 pub fn ticket_plan(
     declared: &[DeclaredTicket],
@@ -220,7 +220,7 @@ pub fn ticket_plan(
             }
         }
         // Where classes overlap, nobody may go on before everybody is above; nor where a server that is
-        // none of these hands it out: a catalogue from a backup has forgotten that one.
+        // none of these hands it out: a catalog from a backup has forgotten that one.
         let strays = problems.iter().filter_map(|problem| problem.stray_of(ticket));
         let strays: Vec<NodeName> = strays.cloned().collect();
         match !strays.is_empty() || problems.iter().any(|problem| problem.is_overlap(ticket)) {
@@ -260,7 +260,7 @@ fn begin(ticket: &DeclaredTicket, truth: &TicketTruth, plan: &mut TicketPlan) {
     let (name, servers) = (&ticket.name, &ticket.servers);
     plan.steps.push(TicketStep::Write { ticket: name.clone(), servers: servers.clone() });
     let mut before = having(name, servers, truth);
-    // The catalogue is new, and the tickets are not: one that is not to hand it out has done so.
+    // The catalog is new, and the tickets are not: one that is not to hand it out has done so.
     let others = truth.servers.iter().filter(|(node, _)| !servers.contains(node));
     before.extend(others.filter_map(|(node, server)| {
         let state = server.tickets.get(name).filter(|state| !state.has_ended());

@@ -18,7 +18,7 @@ pub enum TicketProblem {
         node: NodeName,
         /// What it hands out.
         found: Class,
-        /// What the catalogue says.
+        /// What the catalog says.
         wanted: Class,
     },
     /// The server has handed out numbers that it does not remember.
@@ -96,7 +96,7 @@ pub enum TicketProblem {
         ceiling: u64,
     },
     /// A change that was cut.
-    #[error("a change of the servers of ticket {0} is standing")]
+    #[error("a change of the servers of ticket {0} is unfinished")]
     Standing(TicketName),
     /// Two MySQL servers make ids for one shard.
     #[error("shards {shards} make ids on {first} and on {second}")]
@@ -199,9 +199,9 @@ impl TicketProblem {
 
 /// Classes of a ticket that servers of it say there are, and that none of all that answered has.
 ///
-/// A catalogue and a cluster file that are both of an older time know nothing of a server that was added
+/// A catalog and a cluster file that are both of an older time know nothing of a server that was added
 /// since; those that are to get other classes say themselves how many they were. Of a ticket that
-/// the catalogue does not know, as where it is new, all of them say it.
+/// the catalog does not know, as where it is new, all of them say it.
 pub fn unseen(
     ticket: &TicketName,
     servers: &[NodeName],

@@ -1,4 +1,4 @@
-//! What is: what was seen of tickets on their servers and in the catalogue.
+//! What is: what was seen of tickets on their servers and in the catalog.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,28 +13,28 @@ use crate::tickets::rebase::Seen;
 /// Everything that was seen about tickets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TicketTruth {
-    /// The node that keeps the catalogue.
+    /// The node that keeps the catalog.
     pub catalog: Option<NodeName>,
-    /// The last migration of a catalogue on MySQL; `None` where it is on
+    /// The last migration of a catalog on MySQL; `None` where it is on
     /// PostgreSQL, which the plan of the shards brings up to date.
     pub catalog_migration: Option<i32>,
-    /// The servers that the catalogue knows.
+    /// The servers that the catalog knows.
     pub known_servers: BTreeMap<NodeName, KnownServer>,
-    /// The tickets that the catalogue knows.
+    /// The tickets that the catalog knows.
     pub known: BTreeMap<TicketName, KnownTicket>,
-    /// Changes of servers that are standing.
+    /// Changes of servers that are unfinished.
     pub changes: Vec<TicketChange>,
     /// What the servers said.
     pub servers: BTreeMap<NodeName, TicketServer>,
     /// The shards of the map, all of which live on PostgreSQL nodes.
     pub mapped: ShardSet,
-    /// Servers that the catalogue still knows by the names that they had. All else here has the
+    /// Servers that the catalog still knows by the names that they had. All else here has the
     /// names that they are to have.
     pub renames: Vec<Rename>,
 }
 
 impl TicketTruth {
-    /// Finds the servers to which the cluster file gives another name than the catalogue, and
+    /// Finds the servers to which the cluster file gives another name than the catalog, and
     /// has what is known of them be by the new one. Those of a change that stands keep theirs.
     pub fn find_renames(&mut self, is_declared: impl Fn(&NodeName) -> bool) {
         let known = self.known_servers.iter();
@@ -112,7 +112,7 @@ pub struct TicketServer {
     pub shards: ShardSet,
 }
 
-/// A ticket server as the catalogue knows it.
+/// A ticket server as the catalog knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KnownServer {
     /// Which server it was.
@@ -121,7 +121,7 @@ pub struct KnownServer {
     pub marks: Vec<String>,
 }
 
-/// A ticket as the catalogue knows it.
+/// A ticket as the catalog knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KnownTicket {
     /// Its servers in the order of their classes, each with what was seen there.

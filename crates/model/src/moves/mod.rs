@@ -1,5 +1,5 @@
 //! Looks for a shard that is open twice or nowhere, and for a row that is lost: two programs,
-//! two nodes, the catalogue, a client with an old map, and every fault between any two steps.
+//! two nodes, the catalog, a client with an old map, and every fault between any two steps.
 //!
 //! The programs go by the very [`shardid_cluster::next_state`] and [`shardid_cluster::effects`]
 //! that the program `shardid` goes by; around them is a model of what it does with its locks,

@@ -1,4 +1,4 @@
-//! What does a transaction do to a node, or to the catalogue, whenever it runs?
+//! What does a transaction do to a node, or to the catalog, whenever it runs?
 
 use shardid_cluster::{MoveEvent, MoveKind, MoveState, next_state};
 
@@ -15,7 +15,7 @@ impl World {
             return (claimed || !rules.hold(Rule::NodeTerm))
                 && self.on_node(statement, node, rules);
         }
-        self.in_catalogue(statement, term, rules)
+        self.in_catalog(statement, term, rules)
     }
 
     fn on_node(&mut self, statement: Statement, number: u8, rules: Rules) -> bool {
@@ -81,12 +81,12 @@ impl World {
                 let Some(copy) = node.copy.as_mut() else { return false };
                 copy.closed = true;
             }
-            _ => unreachable!("it is the catalogue's"),
+            _ => unreachable!("it is the catalog's"),
         }
         true
     }
 
-    fn in_catalogue(&mut self, statement: Statement, term: u8, rules: Rules) -> bool {
+    fn in_catalog(&mut self, statement: Statement, term: u8, rules: Rules) -> bool {
         let (Statement::Advance(id, ..)
         | Statement::NoteCopy(id, _)
         | Statement::NoteStream(id, _)

@@ -44,7 +44,7 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// The node that it is about; none where it is the catalogue's.
+    /// The node that it is about; none where it is the catalog's.
     pub(super) fn node(self) -> Option<u8> {
         match self {
             Self::MakeCopy(node)

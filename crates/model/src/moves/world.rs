@@ -1,4 +1,4 @@
-//! What is the state of nodes, catalogue, programs and the client at one moment?
+//! What is the state of nodes, catalog, programs and the client at one moment?
 
 use shardid_cluster::{MoveKind, MoveState};
 

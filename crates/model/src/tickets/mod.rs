@@ -8,12 +8,12 @@
 //! way, or loses the lock of the cluster without knowing.
 //!
 //! The properties: no number comes twice; and whatever stands, whoever resumes it ends it, and
-//! then the servers that the catalogue knows hand out their classes, and no others. A [`Rule`]
+//! then the servers that the catalog knows hand out their classes, and no others. A [`Rule`]
 //! can be left out, and then one of them breaks.
 //!
 //! # What is abstracted
 //!
-//! One ticket. A transaction on a server, or in the catalogue, is one step. All servers of a
+//! One ticket. A transaction on a server, or in the catalog, is one step. All servers of a
 //! change are locked in one step, each by the session that changes it.
 
 mod check;

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Rule {
-    /// A change begins from the servers that the catalogue has. Out: from those that were read.
+    /// A change begins from the servers that the catalog has. Out: from those that were read.
     KnownServers,
     /// Who works on a change goes by what it is when it is taken in hand. Out: by what was read.
     ReadWhenTaken,

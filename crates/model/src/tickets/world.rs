@@ -16,7 +16,7 @@ pub struct World {
     pub servers: [Option<Server>; 3],
     /// Whose session has locked each.
     pub locks: [Option<u8>; 3],
-    /// The servers that the catalogue knows, in the order of their classes.
+    /// The servers that the catalog knows, in the order of their classes.
     pub known: Vec<u8>,
     /// The last change.
     pub change: Option<Record>,

@@ -3,8 +3,8 @@
 use shardid_cluster::Shard;
 
 use crate::failure::Failure;
+use crate::moving::move_session::MoveSession;
 use crate::moving::problem::Problem;
-use crate::moving::server::Server;
 use crate::postgres::sql;
 
 /// What a schema needs that is not in it.
@@ -21,7 +21,7 @@ pub(super) struct Needs {
 
 /// What the schema of a shard needs, as its server knows it.
 pub(super) async fn needs(
-    source: &mut Server,
+    source: &mut MoveSession,
     shard: Shard,
     schema: &str,
 ) -> Result<Needs, Failure> {
@@ -42,7 +42,7 @@ pub(super) async fn needs(
 
 /// What of that a server has not.
 pub(super) async fn target_problems(
-    target: &mut Server,
+    target: &mut MoveSession,
     needs: Needs,
 ) -> Result<Vec<Problem>, Failure> {
     let query = sqlx::query_as(sql!("move/check/has.sql"));

@@ -6,14 +6,14 @@ use shardid_cluster::NodeName;
 
 use crate::failure::Failure;
 use crate::moving::dumped::dump_version;
+use crate::moving::move_session::MoveSession;
 use crate::moving::problem::Problem;
-use crate::moving::server::Server;
 use crate::moving::{login, preflight};
 use crate::postgres::{commits_wait, sql};
 use crate::talk;
 
 /// Refuses at once what would wait for ever at its first commit.
-pub(super) async fn check_commits(server: &mut Server) -> Result<(), Failure> {
+pub(super) async fn check_commits(server: &mut MoveSession) -> Result<(), Failure> {
     match commits_wait(&server.node, &mut server.connection).await? {
         None => Ok(()),
         Some(why) => Err(Failure::new(why).at(format!("node {}", server.node)).hint(
@@ -23,19 +23,19 @@ pub(super) async fn check_commits(server: &mut Server) -> Result<(), Failure> {
 }
 
 /// What a node is not that takes part in a move.
-pub(super) async fn server_problems(server: &mut Server) -> Result<Vec<Problem>, Failure> {
+pub(super) async fn server_problems(server: &mut MoveSession) -> Result<Vec<Problem>, Failure> {
     server.rows(sqlx::query_as(sql!("move/check/server.sql"))).await
 }
 
 /// Whether the owners of tables apply what comes to them there.
-pub(super) async fn applies_by_owners(server: &mut Server) -> Result<bool, Failure> {
+pub(super) async fn applies_by_owners(server: &mut MoveSession) -> Result<bool, Failure> {
     let query = sqlx::query_scalar(sql!("move/check/by_owners.sql"));
     Ok(server.column::<bool>(query).await? == [true])
 }
 
 /// Whether a node can follow another: as far as that can be seen, or by trying.
 pub(super) async fn follow(
-    servers: &mut BTreeMap<NodeName, Server>,
+    servers: &mut BTreeMap<NodeName, MoveSession>,
     from: &NodeName,
     to: &NodeName,
     dry_run: bool,
@@ -55,14 +55,14 @@ pub(super) async fn follow(
 }
 
 /// Whether we are a superuser there.
-async fn superuser(server: &mut Server) -> Result<bool, Failure> {
+async fn superuser(server: &mut MoveSession) -> Result<bool, Failure> {
     let query = sqlx::query_scalar(sql!("follow/superuser.sql"));
     Ok(server.column::<bool>(query).await? == [true])
 }
 
 /// Whether shards can be moved from one node to the other, by what both are.
 pub(super) async fn compare(
-    servers: &mut BTreeMap<NodeName, Server>,
+    servers: &mut BTreeMap<NodeName, MoveSession>,
     source: &NodeName,
     target: &NodeName,
 ) -> Result<Vec<Failure>, Failure> {
@@ -84,7 +84,7 @@ pub(super) async fn compare(
     if dump < from.major {
         failures.push(
             Failure::new(format!(
-                "pg_dump is here of version {dump}, and cannot read node {source} of version {}",
+                "pg_dump {dump} cannot dump node {source} (PostgreSQL {})",
                 from.major
             ))
             .hint(format!(

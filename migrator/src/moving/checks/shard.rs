@@ -4,14 +4,14 @@ use shardid_cluster::Shard;
 
 use crate::failure::Failure;
 use crate::moving::home::Home;
+use crate::moving::move_session::MoveSession;
 use crate::moving::problem::Problem;
-use crate::moving::server::Server;
 use crate::postgres::sql;
 use crate::talk;
 
 /// Where a shard is on the source, and what of it cannot be moved.
 pub(super) async fn shard_problems(
-    source: &mut Server,
+    source: &mut MoveSession,
     shard: Shard,
 ) -> Result<(Option<Home>, Vec<Problem>), Failure> {
     let Some(home) = Home::of(source, shard).await? else {
@@ -22,7 +22,7 @@ pub(super) async fn shard_problems(
     if home.state != "open" {
         problems.push((
             format!("shard {shard} is {}, not open", home.state),
-            "`shardid moves` shows whether a move of it is standing".into(),
+            "`shardid moves` shows whether a move of it is unfinished".into(),
         ));
     }
     let query = sqlx::query_as(sql!("move/check/generators.sql"));
@@ -39,7 +39,7 @@ pub(super) async fn shard_problems(
 
 /// Says what of a schema is not carried, and what works without it.
 pub(super) async fn stays_behind(
-    source: &mut Server,
+    source: &mut MoveSession,
     shard: Shard,
     schema: &str,
 ) -> Result<(), Failure> {
@@ -52,7 +52,7 @@ pub(super) async fn stays_behind(
 
 /// Tables whose owners could not apply what comes, if it is they who do.
 pub(super) async fn appliers(
-    source: &mut Server,
+    source: &mut MoveSession,
     by_owners: bool,
     schema: &str,
 ) -> Result<Vec<Problem>, Failure> {
@@ -63,6 +63,6 @@ pub(super) async fn appliers(
 }
 
 /// Whether the target has room for the schema.
-pub(super) async fn room(target: &mut Server, schema: &str) -> Result<Vec<Problem>, Failure> {
+pub(super) async fn room(target: &mut MoveSession, schema: &str) -> Result<Vec<Problem>, Failure> {
     target.rows(sqlx::query_as(sql!("move/check/room.sql")).bind(schema)).await
 }

@@ -7,10 +7,10 @@ use sqlx::Connection;
 
 use super::failures::{older_catalog, overtaken};
 use super::record::MoveRow;
-use super::{Journal, Move};
+use super::{Move, MoveJournal};
 use crate::cuts;
 use crate::failure::Failure;
-use crate::moving::server::{Server, Term};
+use crate::moving::move_session::{MoveSession, Term};
 use crate::postgres::{failure, sql};
 
 /// How long a program waits for the lock of a move, and how often it tries: the
@@ -18,7 +18,7 @@ use crate::postgres::{failure, sql};
 const LOCK_MAX: Duration = Duration::from_secs(5);
 const LOCK_EVERY: Duration = Duration::from_millis(50);
 
-impl Journal {
+impl MoveJournal {
     /// Makes sure that nobody else works on moves of a shard as long as this session lasts.
     pub(crate) async fn lock(&mut self, shard: Shard) -> Result<(), Failure> {
         let deadline = Instant::now() + LOCK_MAX;
@@ -56,11 +56,11 @@ impl Journal {
     pub(crate) async fn claim(
         &mut self,
         record: &mut Move,
-        servers: &mut [&mut Server],
+        servers: &mut [&mut MoveSession],
     ) -> Result<(), Failure> {
         let mut known = 0;
         'again: loop {
-            let number = match self.hand {
+            let number = match self.claim {
                 Some((id, number)) if id == record.id && known == 0 => number,
                 _ => self.draw_term(record, known).await?,
             };
@@ -68,7 +68,7 @@ impl Journal {
                 cuts::at(format_args!("claim/before-{}", server.node));
                 known = server.claim(Term { shard: record.shard, number }).await?;
                 if known != number {
-                    // Another program's, unless the catalogue is older than the node.
+                    // Another program's, unless the catalog is older than the node.
                     continue 'again;
                 }
             }
@@ -81,15 +81,15 @@ impl Journal {
         cuts::at(format_args!("claim/before-term"));
         let id = record.id;
         let node = self.server.node.clone();
-        let said = |error: sqlx::Error| failure(&node, &error);
-        let mut transaction = self.server.connection.begin().await.map_err(said)?;
+        let failed = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.server.connection.begin().await.map_err(failed)?;
         let number: Option<i64> = sqlx::query_scalar(sql!("move/journal/draw_term.sql"))
             .bind(above)
             .fetch_optional(&mut *transaction)
             .await
             .map_err(|error| match crate::postgres::is_sqlstate(&error, "42703") {
                 true => older_catalog(&node),
-                false => said(error),
+                false => failed(error),
             })?;
         let number = number.ok_or_else(|| overtaken(id))?;
         let taken: Option<i64> = sqlx::query_scalar(sql!("move/journal/take.sql"))
@@ -97,15 +97,15 @@ impl Journal {
             .bind(number)
             .fetch_optional(&mut *transaction)
             .await
-            .map_err(said)?;
+            .map_err(failed)?;
         let row: MoveRow = sqlx::query_as(sql!("move/journal/read.sql"))
             .bind(taken.ok_or_else(|| overtaken(id))?)
             .fetch_one(&mut *transaction)
             .await
-            .map_err(said)?;
-        transaction.commit().await.map_err(said)?;
+            .map_err(failed)?;
+        transaction.commit().await.map_err(failed)?;
         *record = row.try_into()?;
-        self.hand = Some((id, number));
+        self.claim = Some((id, number));
         Ok(number)
     }
 
@@ -114,25 +114,25 @@ impl Journal {
         &mut self,
         query: sqlx::query::Query<'_, sqlx::Postgres, sqlx::postgres::PgArguments>,
     ) -> Result<(), Failure> {
-        let (id, term) = self.hand()?;
+        let (id, term) = self.claimed_as()?;
         let node = self.server.node.clone();
-        let said = |error: sqlx::Error| failure(&node, &error);
-        let mut transaction = self.server.connection.begin().await.map_err(said)?;
+        let failed = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.server.connection.begin().await.map_err(failed)?;
         let held: Option<i64> = sqlx::query_scalar(sql!("move/journal/hold.sql"))
             .bind(id)
             .bind(term)
             .fetch_optional(&mut *transaction)
             .await
-            .map_err(said)?;
+            .map_err(failed)?;
         if held.is_none() {
             return Err(overtaken(id));
         }
-        query.execute(&mut *transaction).await.map_err(said)?;
-        transaction.commit().await.map_err(said)
+        query.execute(&mut *transaction).await.map_err(failed)?;
+        transaction.commit().await.map_err(failed)
     }
 
     /// The move that is worked on, and the term.
-    pub(super) fn hand(&self) -> Result<(i64, i64), Failure> {
-        self.hand.ok_or_else(|| Failure::new("no move was begun in the journal"))
+    pub(super) fn claimed_as(&self) -> Result<(i64, i64), Failure> {
+        self.claim.ok_or_else(|| Failure::new("no move was begun in the journal"))
     }
 }

@@ -11,9 +11,9 @@ pub(in crate::moving) fn overtaken(id: i64) -> Failure {
         .hint("look again with `shardid moves`")
 }
 
-/// The catalogue's tables have not all that this program knows.
+/// The catalog's tables have not all that this program knows.
 pub(in crate::moving) fn older_catalog(node: &NodeName) -> Failure {
-    Failure::new("the catalogue is older than this program")
+    Failure::new("the catalog is older than this program")
         .at(format!("node {node}"))
         .hint("`shardid apply` brings it up to date")
 }

@@ -1,14 +1,14 @@
-//! Changes of the map in the catalogue: each one transaction, with a version, a line in the
+//! Changes of the map in the catalog: each one transaction, with a version, a line in the
 //! history, and word to those who listen.
 
 use shardid_cluster::{Declared, Identity, MapVersion, Rename, ShardMap};
 use sqlx::{Connection, Postgres, Transaction};
 
-use super::hand::Hand;
+use super::node_session::NodeSession;
 use crate::failure::Failure;
 use crate::postgres::{failure, sql, who};
 
-impl Hand {
+impl NodeSession {
     /// Writes the cluster and its first map.
     pub(crate) async fn write_map(
         &mut self,
@@ -34,7 +34,7 @@ impl Hand {
         .await
     }
 
-    /// Writes cluster and map in place of what is in the catalogue, and ends what its journal
+    /// Writes cluster and map in place of what is in the catalog, and ends what its journal
     /// says that nobody can tell any more.
     pub(crate) async fn rebuild_map(
         &mut self,
@@ -63,31 +63,31 @@ impl Hand {
         .await
     }
 
-    /// Has a catalogue of the cluster that this node keeps, if it keeps one, be none: another
+    /// Has a catalog of the cluster that this node keeps, if it keeps one, be none: another
     /// one takes over from it. Refuses where it has unfinished moves; whoever would begin one
     /// finds no shard in its map from then on.
     pub(crate) async fn close_catalog(&mut self, declared: &Declared) -> Result<(), Failure> {
         let node = self.node.clone();
-        let said = |error: sqlx::Error| failure(&node, &error);
+        let failed = |error: sqlx::Error| failure(&node, &error);
         let is_there: bool = sqlx::query_scalar(sql!("apply/other_catalog.sql"))
             .fetch_one(&mut self.connection)
             .await
-            .map_err(said)?;
+            .map_err(failed)?;
         if !is_there {
             return Ok(());
         }
-        let mut transaction = self.connection.begin().await.map_err(said)?;
+        let mut transaction = self.connection.begin().await.map_err(failed)?;
         let hold = sqlx::query(sql!("move/journal/hold_all.sql"));
-        hold.execute(&mut *transaction).await.map_err(said)?;
+        hold.execute(&mut *transaction).await.map_err(failed)?;
         let unfinished: Vec<i64> = sqlx::query_scalar(sql!("apply/unfinished.sql"))
             .bind(declared.name.as_str())
             .fetch_all(&mut *transaction)
             .await
-            .map_err(said)?;
+            .map_err(failed)?;
         if let Some(first) = unfinished.first() {
             let list: Vec<String> = unfinished.iter().map(i64::to_string).collect();
             return Err(Failure::new(format!(
-                "node {node} keeps a catalogue of cluster {} with unfinished moves: {}",
+                "node {node} keeps a catalog of cluster {} with unfinished moves: {}",
                 declared.name,
                 list.join(", ")
             ))
@@ -96,8 +96,8 @@ impl Hand {
             )));
         }
         let close = sqlx::query(sql!("apply/close_catalog.sql")).bind(declared.name.as_str());
-        close.execute(&mut *transaction).await.map_err(said)?;
-        transaction.commit().await.map_err(said)
+        close.execute(&mut *transaction).await.map_err(failed)?;
+        transaction.commit().await.map_err(failed)
     }
 
     /// Gives a node another name.
@@ -158,22 +158,22 @@ impl Hand {
         change: impl AsyncFnOnce(&mut Transaction<'_, Postgres>) -> Result<bool, sqlx::Error>,
     ) -> Result<(), Failure> {
         let node = self.node.clone();
-        let said = |error: sqlx::Error| failure(&node, &error);
-        let mut transaction = self.connection.begin().await.map_err(said)?;
-        if !change(&mut transaction).await.map_err(said)? {
+        let failed = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.connection.begin().await.map_err(failed)?;
+        if !change(&mut transaction).await.map_err(failed)? {
             return Err(Failure::new(format!(
                 "the map was changed by somebody else while version {version} was being written"
             ))
             .hint("look again with `shardid plan`"));
         }
-        publish(&mut transaction, version, words).await.map_err(said)?;
-        transaction.commit().await.map_err(said)
+        publish(&mut transaction, version, words).await.map_err(failed)?;
+        transaction.commit().await.map_err(failed)
     }
 }
 
 fn shard_count(declared: &Declared) -> Result<i32, Failure> {
     i32::try_from(declared.shards.get()).map_err(|_| {
-        Failure::new(format!("{} shards are more than the catalogue can hold", declared.shards))
+        Failure::new(format!("{} shards are more than the catalog can hold", declared.shards))
     })
 }
 

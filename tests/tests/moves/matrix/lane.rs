@@ -139,7 +139,7 @@ impl Lane {
                 self.part();
                 apply()
             }
-            // The catalogue is of before the move, which the nodes know to be switched.
+            // The catalog is of before the move, which the nodes know to be switched.
             First::ApplyOpen => {
                 let to = self.other(SHARD);
                 back_up(&self.estate);

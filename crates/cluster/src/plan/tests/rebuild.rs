@@ -1,4 +1,4 @@
-//! A catalogue that is lost, or older than the nodes.
+//! A catalog that is lost, or older than the nodes.
 
 use super::*;
 use crate::truth::CatalogTruth;
@@ -44,7 +44,7 @@ fn is_rebuilt(declared: &Declared, mut truth: Truth, term: i64) {
 }
 
 #[test]
-fn a_lost_catalogue_is_made_anew_from_the_nodes_above_all_versions() {
+fn a_lost_catalog_is_made_anew_from_the_nodes_above_all_versions() {
     let (declared, mut truth) = moved();
     truth.catalog = CatalogTruth::default();
     let hint = plan_of(&declared, &truth).unwrap_err()[0].hint();
@@ -53,7 +53,7 @@ fn a_lost_catalogue_is_made_anew_from_the_nodes_above_all_versions() {
 }
 
 #[test]
-fn a_catalogue_from_an_older_backup_is_brought_up_to_the_nodes() {
+fn a_catalog_from_an_older_backup_is_brought_up_to_the_nodes() {
     let (declared, truth) = moved();
     let mut older = truth.clone();
     older.catalog = living(&declared).catalog;
@@ -70,7 +70,7 @@ fn a_catalogue_from_an_older_backup_is_brought_up_to_the_nodes() {
 }
 
 #[test]
-fn a_catalogue_that_is_as_new_as_the_nodes_is_left_alone() {
+fn a_catalog_that_is_as_new_as_the_nodes_is_left_alone() {
     let (declared, mut truth) = moved();
     assert!(truth.rebuild_map(&declared).is_err());
     let mut none = empty_servers(&declared);

@@ -17,7 +17,7 @@ fn look(declared: &Declared, truth: &mut Truth) {
 }
 
 #[test]
-fn a_node_is_renamed_in_the_catalogue_then_on_all_nodes_and_then_nothing() {
+fn a_node_is_renamed_in_the_catalog_then_on_all_nodes_and_then_nothing() {
     let (declared, mut truth) = db2();
     look(&declared, &mut truth);
     let plan = take_all(&declared, &mut truth);
@@ -46,7 +46,7 @@ fn a_renaming_may_be_cut_after_each_step() {
         for step in &plan.steps[..cut] {
             take(&declared, &mut truth, step);
         }
-        // Another program looks: the catalogue has what was done of it.
+        // Another program looks: the catalog has what was done of it.
         if cut > 0 {
             look(&declared, &mut truth);
         }

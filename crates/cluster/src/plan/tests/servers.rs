@@ -58,18 +58,18 @@ fn an_older_extension_is_upgraded_and_a_newer_one_left() {
 }
 
 #[test]
-fn a_catalogue_of_another_program_is_refused_by_name() {
+fn a_catalog_of_another_program_is_refused_by_name() {
     let declared = declared(8, &[("pg1", 1)]);
     let mut newer = living(&declared);
     newer.catalog.program = Some(version("0.3.0"));
     newer.catalog.migrations.push(Migration { version: 3, name: "move".into(), checksum: 1 });
     assert_eq!(
         refused(&declared, &newer),
-        "the catalogue on pg1 was brought up to date by shardid 0.3.0, and this is shardid 0.1.0"
+        "the catalog on pg1 was brought up to date by shardid 0.3.0, and this is shardid 0.1.0"
     );
     let mut edited = living(&declared);
     edited.catalog.migrations[1].checksum += 1;
-    assert!(refused(&declared, &edited).starts_with("migration 2 (map) of the catalogue on pg1"));
+    assert!(refused(&declared, &edited).starts_with("migration 2 (map) of the catalog on pg1"));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn shards_in_two_places_are_refused() {
     let text = refused(&declared, &behind);
     assert_eq!(text, "node pg1 says that shard 3 is on pg2, but the map has it on pg1");
     behind.nodes.get_mut(&node("pg1")).unwrap().member.as_mut().unwrap().newest = MapVersion(2);
-    assert!(refused(&declared, &behind).contains("newer than version 1 of the catalogue"));
+    assert!(refused(&declared, &behind).contains("newer than version 1 of the catalog"));
 }
 
 #[test]

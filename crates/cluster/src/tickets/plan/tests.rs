@@ -159,10 +159,10 @@ fn a_server_that_caught_up_with_its_old_numbers_is_still_known_by_its_mark() {
 }
 
 #[test]
-fn a_catalogue_from_a_backup_takes_its_own_server_with_it() {
+fn a_catalog_from_a_backup_takes_its_own_server_with_it() {
     let mut truth = standing(&[("a", 7), ("b", 8_000)]);
     truth.catalog = Some(node("a"));
-    // What the catalogue has forgotten is what it left on the others since.
+    // What the catalog has forgotten is what it left on the others since.
     truth.servers.get_mut(&node("b")).unwrap().mark = Some("newer".into());
     let steps = plan_of(&declared(&["a", "b"]), &truth).steps;
     let raised: Vec<&NodeName> = steps
@@ -339,8 +339,8 @@ fn a_server_that_took_over_is_raised_before_it_is_adopted() {
 }
 
 #[test]
-fn a_server_that_a_new_catalogue_is_not_to_have_ends_all_the_same() {
-    // c was added, the file was not edited, and the catalogue is new.
+fn a_server_that_a_new_catalog_is_not_to_have_ends_all_the_same() {
+    // c was added, the file was not edited, and the catalog is new.
     let mut truth = standing(&[("a", 101), ("b", 102), ("c", 99)]);
     truth.known.clear();
     let plan = plan_of(&declared(&["a", "b"]), &truth);
@@ -357,7 +357,7 @@ fn a_server_that_a_new_catalogue_is_not_to_have_ends_all_the_same() {
 }
 
 #[test]
-fn a_server_that_neither_file_nor_catalogue_know_is_missed_by_the_classes_of_the_others() {
+fn a_server_that_neither_file_nor_catalog_know_is_missed_by_the_classes_of_the_others() {
     let names = ["a", "b"].map(node);
     let of = |truth: &TicketTruth| -> Vec<String> {
         unseen(&ticket(), &names, truth).iter().map(ToString::to_string).collect()
@@ -378,10 +378,10 @@ fn a_server_that_neither_file_nor_catalogue_know_is_missed_by_the_classes_of_the
     half.servers.insert(node("c"), c.unwrap());
     assert!(of(&half).is_empty());
     assert!(of(&standing(&[("a", 1), ("b", 2)])).is_empty());
-    // All that a lost server had is lost with its catalogue.
+    // All that a lost server had is lost with its catalog.
     let mut lost = standing(&[("a", 1), ("b", 2)]);
     lost.servers.get_mut(&node("a")).unwrap().tickets.clear();
-    assert!(of(&lost).is_empty(), "the catalogue knows how far it was");
+    assert!(of(&lost).is_empty(), "the catalog knows how far it was");
     lost.known.clear();
     assert_eq!(of(&lost), ["class 1 of 2 of ticket orders is on no server of the cluster file"]);
 }

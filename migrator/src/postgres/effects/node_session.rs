@@ -16,12 +16,12 @@ const SHARDS_PER_TRANSACTION: u32 = 64;
 const LOCK_TIMEOUT: &str = "30s";
 
 /// A connection to a node that is to be changed.
-pub(crate) struct Hand {
+pub(crate) struct NodeSession {
     pub(crate) node: NodeName,
     pub(crate) connection: PgConnection,
 }
 
-impl Hand {
+impl NodeSession {
     /// Bounds the time that changes wait for others, and nothing else: what a
     /// role's settings allow a statement may be too short for a batch of shards.
     pub(crate) async fn bound(&mut self) -> Result<(), Failure> {
@@ -40,7 +40,7 @@ impl Hand {
         self.run(sqlx::query(sql!("apply/update_extension.sql"))).await
     }
 
-    /// Writes a node into the catalogue.
+    /// Writes a node into the catalog.
     pub(crate) async fn write_node(
         &mut self,
         node: &NodeName,
@@ -163,12 +163,12 @@ impl Hand {
         query: QueryScalar<'_, Postgres, String, PgArguments>,
     ) -> Result<(), Failure> {
         let node = self.node.clone();
-        let said = |error: sqlx::Error| failure(&node, &error);
-        let statements = query.fetch_all(&mut self.connection).await.map_err(said)?;
+        let failed = |error: sqlx::Error| failure(&node, &error);
+        let statements = query.fetch_all(&mut self.connection).await.map_err(failed)?;
         // One message is one transaction.
         let text = statements.join(";\n");
         let done = sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut self.connection).await;
-        done.map(|_| ()).map_err(said)
+        done.map(|_| ()).map_err(failed)
     }
 
     pub(super) async fn run<'q>(

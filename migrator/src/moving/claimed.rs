@@ -1,46 +1,46 @@
-//! How is a move taken in hand: catalogue and source first, then the target?
+//! How is a move taken in hand: catalog and source first, then the target?
 
 use std::time::Duration;
 
 use shardid_cluster::{MoveEvent, MoveState};
 
+use super::context::MoveContext;
 use super::fence;
-use super::journal::{Journal, Move};
+use super::journal::{Move, MoveJournal};
 use super::member::check_member;
+use super::move_session::MoveSession;
 use super::options::Options;
-use super::progress::Progress;
-use super::road::Road;
-use super::server::Server;
+use super::progress::MoveProgress;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 
 /// How long a target may take to answer before writers at the source go on without it.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
-impl<'a> Road<'a> {
+impl<'a> MoveContext<'a> {
     /// Connects to everything a move needs, and locks the move.
     pub(crate) async fn enter(
         file: &'a ClusterFile,
         id: i64,
         options: Options,
     ) -> Result<Self, Failure> {
-        Entrance::enter(file, id).await?.road(file, options).await
+        ClaimedMove::enter(file, id).await?.context(file, options).await
     }
 }
 
 /// A move to which only the journal and the source are at hand.
-pub(crate) struct Entrance {
-    pub(crate) journal: Journal,
+pub(crate) struct ClaimedMove {
+    pub(crate) journal: MoveJournal,
     pub(crate) record: Move,
-    source: Server,
+    source: MoveSession,
 }
 
-impl Entrance {
-    /// Connects to catalogue and source, and locks the move.
+impl ClaimedMove {
+    /// Connects to catalog and source, and locks the move.
     pub(crate) async fn enter(file: &ClusterFile, id: i64) -> Result<Self, Failure> {
-        let mut journal = Journal::open(file).await?;
+        let mut journal = MoveJournal::open(file).await?;
         let mut record = journal.begin(id).await?;
-        let mut source = Server::connect(file, &record.source).await?;
+        let mut source = MoveSession::connect(file, &record.source).await?;
         check_member(&mut source, file).await?;
         journal.claim(&mut record, &mut [&mut source]).await?;
         Ok(Self { journal, record, source })
@@ -48,12 +48,12 @@ impl Entrance {
 
     /// Connects to the target too. Where that is not to be had, writers do not
     /// wait for it.
-    pub(crate) async fn road(
+    pub(crate) async fn context(
         mut self,
         file: &ClusterFile,
         options: Options,
-    ) -> Result<Road<'_>, Failure> {
-        let mut target = match Server::connect(file, &self.record.target).await {
+    ) -> Result<MoveContext<'_>, Failure> {
+        let mut target = match MoveSession::connect(file, &self.record.target).await {
             Ok(target) => target,
             Err(failure) => {
                 self.relieve().await?;
@@ -67,8 +67,8 @@ impl Entrance {
             return Err(failure);
         }
         let Self { journal, record, source } = self;
-        let progress = Progress::of(record.shard);
-        Ok(Road {
+        let progress = MoveProgress::of(record.shard);
+        Ok(MoveContext {
             file,
             record,
             options,
@@ -86,7 +86,7 @@ impl Entrance {
     }
 
     /// Claims the shard on both nodes.
-    async fn claim_both(&mut self, target: &mut Server) -> Result<(), Failure> {
+    async fn claim_both(&mut self, target: &mut MoveSession) -> Result<(), Failure> {
         let mut servers = [&mut self.source, target];
         self.journal.claim(&mut self.record, &mut servers).await
     }
@@ -106,9 +106,9 @@ impl Entrance {
     /// lets writers go on.
     ///
     /// A target that is down is not asked; one that answers and knows a newer map than the
-    /// catalogue may have the shard open.
+    /// catalog may have the shard open.
     pub(crate) async fn give_up(&mut self, file: &ClusterFile) -> Result<(), Failure> {
-        let target = Server::connect(file, &self.record.target);
+        let target = MoveSession::connect(file, &self.record.target);
         if let Ok(Ok(mut target)) = tokio::time::timeout(ANSWER_MAX, target).await {
             check_member(&mut target, file).await?;
         }

@@ -4,31 +4,31 @@ use std::collections::BTreeMap;
 
 use shardid_cluster::{LeftoverKind, MoveEvent};
 
-use super::journal::{Journal, Move};
+use super::journal::{Move, MoveJournal};
+use super::move_session::MoveSession;
 use super::options::Options;
-use super::progress::Progress;
-use super::server::Server;
+use super::progress::MoveProgress;
 use super::watch::Sessions;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 
 /// A move on its way.
-pub(crate) struct Road<'a> {
+pub(crate) struct MoveContext<'a> {
     pub(crate) file: &'a ClusterFile,
     pub(crate) record: Move,
     pub(crate) options: Options,
-    pub(super) progress: Progress,
+    pub(super) progress: MoveProgress,
     /// As of which state of tables and target this run has compared all rows.
     pub(super) compared: Option<Marks>,
     /// Whether it took longer than writers may wait.
     pub(super) compares_slowly: bool,
-    pub(crate) journal: Journal,
-    pub(crate) source: Server,
-    pub(crate) target: Server,
+    pub(crate) journal: MoveJournal,
+    pub(crate) source: MoveSession,
+    pub(crate) target: MoveSession,
     /// How often transactions that may have changed the schema did not end behind the fence.
     pub(super) outwaited: u32,
     /// A session on the source for its sequences, and whether it holds them.
-    pub(super) holding: Option<Server>,
+    pub(super) holding: Option<MoveSession>,
     pub(super) held: bool,
     /// What they had given out when they were held.
     pub(super) given: Vec<Given>,
@@ -53,7 +53,7 @@ pub(super) struct Given {
     pub(super) layout: String,
 }
 
-impl Road<'_> {
+impl MoveContext<'_> {
     /// Says something about this move.
     pub(crate) fn say(&self, text: impl std::fmt::Display) {
         self.progress.say(text);

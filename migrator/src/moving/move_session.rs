@@ -12,7 +12,7 @@ use crate::file::{Address, ClusterFile};
 use crate::postgres::{connect, failure, is_sqlstate, part_of, sql};
 
 /// A connection to a node, with what is needed to make another.
-pub(crate) struct Server {
+pub(crate) struct MoveSession {
     pub(crate) node: NodeName,
     pub(crate) address: Address,
     pub(crate) connection: PgConnection,
@@ -54,7 +54,7 @@ pub(super) enum Batch {
     LockTimeout,
 }
 
-impl Server {
+impl MoveSession {
     /// Connects to a node of the cluster file.
     pub(crate) async fn connect(file: &ClusterFile, node: &NodeName) -> Result<Self, Failure> {
         let address = file.address(node)?.clone();
@@ -124,7 +124,7 @@ impl Server {
                     .at(format!("node {}", self.node))
                     .hint("wait for it to end: `shardid moves`")
             }
-            () => self.said(&error),
+            () => self.failure(&error),
         })?;
         self.bound(Duration::ZERO).await?;
         Ok(known)
@@ -148,7 +148,7 @@ impl Server {
         self.column(sqlx::query_scalar(sql!("move/session_pid.sql"))).await
     }
 
-    fn said(&self, error: &sqlx::Error) -> Failure {
+    fn failure(&self, error: &sqlx::Error) -> Failure {
         failure(&self.node, error)
     }
 
@@ -161,7 +161,7 @@ impl Server {
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
         let rows = query.fetch_all(&mut self.connection).await;
-        rows.map_err(|error| self.said(&error))
+        rows.map_err(|error| self.failure(&error))
     }
 
     /// The row of a query that has at most one.
@@ -173,7 +173,7 @@ impl Server {
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
         let row = query.fetch_optional(&mut self.connection).await;
-        row.map_err(|error| self.said(&error))
+        row.map_err(|error| self.failure(&error))
     }
 
     /// The first column of a query's rows.
@@ -186,7 +186,7 @@ impl Server {
         (T,): for<'r> FromRow<'r, PgRow>,
     {
         let rows = query.fetch_all(&mut self.connection).await;
-        rows.map_err(|error| self.said(&error))
+        rows.map_err(|error| self.failure(&error))
     }
 
     /// Runs a query that changes something, together with the check of the term.
@@ -196,14 +196,14 @@ impl Server {
     ) -> Result<(), Failure> {
         let check = self.check.clone();
         let node = self.node.clone();
-        let said = |error: sqlx::Error| failure(&node, &error);
-        let mut transaction = self.connection.begin().await.map_err(said)?;
+        let failed = |error: sqlx::Error| failure(&node, &error);
+        let mut transaction = self.connection.begin().await.map_err(failed)?;
         if let Some(check) = check {
             let check = sqlx::raw_sql(AssertSqlSafe(check.as_str()));
-            check.execute(&mut *transaction).await.map_err(said)?;
+            check.execute(&mut *transaction).await.map_err(failed)?;
         }
-        query.execute(&mut *transaction).await.map_err(said)?;
-        transaction.commit().await.map_err(said)
+        query.execute(&mut *transaction).await.map_err(failed)?;
+        transaction.commit().await.map_err(failed)
     }
 
     /// Runs a query, for what it does to this session.
@@ -212,7 +212,7 @@ impl Server {
         query: Query<'_, Postgres, PgArguments>,
     ) -> Result<(), Failure> {
         let done = query.execute(&mut self.connection).await;
-        done.map(|_| ()).map_err(|error| self.said(&error))
+        done.map(|_| ()).map_err(|error| self.failure(&error))
     }
 
     /// Runs statements that the server itself has put together, each by itself.
@@ -228,7 +228,7 @@ impl Server {
     /// Runs a block of code within the transaction that is open.
     pub(super) async fn block(&mut self, text: &'static str) -> Result<(), Failure> {
         let done = sqlx::raw_sql(text).execute(&mut self.connection).await;
-        done.map(|_| ()).map_err(|error| self.said(&error))
+        done.map(|_| ()).map_err(|error| self.failure(&error))
     }
 
     /// Checks the term within the transaction that is open.
@@ -245,7 +245,7 @@ impl Server {
 
     async fn one_statement(&mut self, text: &str) -> Result<(), Failure> {
         let done = sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut self.connection).await;
-        done.map(|_| ()).map_err(|error| self.said(&error))
+        done.map(|_| ()).map_err(|error| self.failure(&error))
     }
 
     /// Runs statements that the server itself has put together, all or none,
@@ -296,7 +296,7 @@ impl Server {
         self.run(sqlx::query(sql!("move/rollback.sql"))).await?;
         match WAITED.iter().any(|code| is_sqlstate(&error, code)) {
             true => Ok(()),
-            false => Err(self.said(&error)),
+            false => Err(self.failure(&error)),
         }
     }
 
@@ -330,7 +330,7 @@ impl Server {
             Err(error) if WAITED.iter().any(|code| is_sqlstate(&error, code)) => {
                 Ok(Batch::LockTimeout)
             }
-            Err(error) => Err(self.said(&error).detail(part_of(&text, &error))),
+            Err(error) => Err(self.failure(&error).detail(part_of(&text, &error))),
         }
     }
 
@@ -340,25 +340,25 @@ impl Server {
         statements: Vec<String>,
     ) -> Result<Batch, Failure> {
         let node = self.node.clone();
-        let said = |error: sqlx::Error| failure(&node, &error);
+        let failed = |error: sqlx::Error| failure(&node, &error);
         let check = self.check.clone();
-        let mut transaction = self.connection.begin().await.map_err(said)?;
+        let mut transaction = self.connection.begin().await.map_err(failed)?;
         for statement in bounds.into_iter().chain(check).chain(statements) {
             let done =
                 sqlx::raw_sql(AssertSqlSafe(statement.as_str())).execute(&mut *transaction).await;
             match done {
                 Ok(_) => {}
                 Err(error) if WAITED.iter().any(|code| is_sqlstate(&error, code)) => {
-                    transaction.rollback().await.map_err(said)?;
+                    transaction.rollback().await.map_err(failed)?;
                     return Ok(Batch::LockTimeout);
                 }
                 Err(error) => {
                     let part = part_of(&statement, &error);
-                    return Err(said(error).detail(part));
+                    return Err(failed(error).detail(part));
                 }
             }
         }
-        transaction.commit().await.map_err(said)?;
+        transaction.commit().await.map_err(failed)?;
         Ok(Batch::Done)
     }
 }
