@@ -44,7 +44,7 @@ fn all_cases() -> Vec<Case> {
 /// Says what `verify` says, until it finds nothing.
 pub(crate) fn follow_verify(estate: &Estate) {
     let said = estate.run(&["verify"]).stdout;
-    for line in said.lines().filter(|line| !line.starts_with("nothing found")) {
+    for line in said.lines().filter(|line| !line.starts_with("OK: ")) {
         let (node, mend) = (&line[..3], line.rsplit_once(": `").expect("a command").1);
         for statement in mend.trim_end_matches('`').split("; ") {
             estate.psql(node, statement);
