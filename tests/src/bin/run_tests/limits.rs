@@ -21,6 +21,13 @@ impl Limits {
         }
     }
 
+    /// Limits with one name, all in seconds.
+    #[cfg(test)]
+    pub(crate) fn of_one(usual: u64, name: &str, seconds: u64) -> Self {
+        let named = HashMap::from([(name.to_owned(), Duration::from_secs(seconds))]);
+        Self { usual: Duration::from_secs(usual), named }
+    }
+
     /// The limit of a test, by its name with the program's: `moves::cut::…`.
     pub(crate) fn of(&self, name: &str) -> Duration {
         self.named.get(name).copied().unwrap_or(self.usual)

@@ -15,9 +15,6 @@ use crate::program::Program;
 use crate::report::Report;
 use crate::{Options, processes};
 
-/// How long a program may take to end after its last test.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// How often limits are looked at, in between: they are longer while the machine is crowded.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
@@ -48,7 +45,7 @@ pub(crate) fn run(
 }
 
 /// Runs what is left of a program's tests once; those that have ended, or are to blame, are
-/// taken away.
+/// taken away. The error is why the program has no result.
 fn attempt(
     program: &Program,
     left: &mut Vec<String>,
@@ -64,51 +61,95 @@ fn attempt(
     command.arg("--exact").args(left.iter()).stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|error| format!("it cannot be run: {error}"))?;
     let lines = lines_of(&mut child);
-    let mut running: HashMap<String, Instant> = HashMap::new();
-    let full = |test: &str| format!("{}::{test}", program.name);
-    let mut is_over = false;
+    let mut running = Running::new(&program.name);
+    let mut looked = Instant::now();
     let why = loop {
-        let is_over_limit =
-            |(test, began): (&String, &Instant)| began.elapsed() >= crowded(limits.of(&full(test)));
-        let wait = if running.is_empty() { PATIENCE } else { LOOK_EVERY };
-        match lines.recv_timeout(wait) {
-            Ok(line) => match event::read(&line) {
-                Some(Event::Began(test)) => {
-                    report.begin(&full(&test));
-                    running.insert(test, Instant::now());
-                }
-                Some(Event::Ended(ended)) => {
-                    report.end(&full(&ended.name), &ended);
-                    running.remove(&ended.name);
-                    left.retain(|test| *test != ended.name);
-                }
-                Some(Event::Over) => is_over = true,
-                Some(Event::Other) => {}
-                None => report.say(&line),
-            },
+        match lines.recv_timeout(LOOK_EVERY) {
+            Ok(line) => running.hear(&line, left, report),
             Err(RecvTimeoutError::Disconnected) => break "the program ended without a result",
-            Err(RecvTimeoutError::Timeout)
-                if !running.is_empty() && !running.iter().any(is_over_limit) => {}
-            Err(RecvTimeoutError::Timeout) => {
-                running.retain(|test, began| is_over_limit((test, began)));
-                let below = processes::below(child.id().cast_signed());
-                report.say(&format!("{} is ended; what was running:", program.name));
-                below.iter().for_each(|process| report.say(&process.line()));
-                processes::end(child.id().cast_signed(), &below);
-                break "over its limit";
-            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        // Also where other tests have much to say.
+        if looked.elapsed() < LOOK_EVERY {
+            continue;
+        }
+        looked = Instant::now();
+        if running.is_over {
+            // Something that it has started keeps its output open.
+            let _ = child.kill();
+            break "";
+        }
+        if running.blame(limits) {
+            let below = processes::below(child.id().cast_signed());
+            report.say(&format!("{} is ended; what was running:", program.name));
+            below.iter().for_each(|process| report.say(&process.line()));
+            processes::end(child.id().cast_signed(), &below);
+            break "over its limit";
         }
     };
     let _ = child.wait();
-    if is_over {
+    if running.is_over {
         left.clear();
         return Ok(());
     }
-    for test in running.into_keys() {
-        report.fail(&full(&test), why);
+    for test in running.tests.into_keys() {
+        report.fail(&format!("{}::{test}", program.name), why);
         left.retain(|name| *name != test);
     }
     Err(why.to_owned())
+}
+
+/// The tests of a program that have begun and not ended.
+struct Running<'a> {
+    program: &'a str,
+    tests: HashMap<String, Instant>,
+    /// When it last said something.
+    heard: Instant,
+    /// Whether it has come to its end by itself.
+    is_over: bool,
+}
+
+impl<'a> Running<'a> {
+    fn new(program: &'a str) -> Self {
+        Self { program, tests: HashMap::new(), heard: Instant::now(), is_over: false }
+    }
+
+    /// Takes in a line of the program.
+    fn hear(&mut self, line: &str, left: &mut Vec<String>, report: &Report) {
+        self.heard = Instant::now();
+        let full = |test: &str| format!("{}::{test}", self.program);
+        match event::read(line) {
+            Some(Event::Began(test)) => {
+                report.begin(&full(&test));
+                self.tests.insert(test, Instant::now());
+            }
+            Some(Event::Ended(ended)) => {
+                report.end(&full(&ended.name), &ended);
+                self.tests.remove(&ended.name);
+                left.retain(|test| *test != ended.name);
+            }
+            Some(Event::Over) => self.is_over = true,
+            Some(Event::Other) => {}
+            None => report.say(line),
+        }
+    }
+
+    /// Leaves those that are over their limits, where there is one. A program that runs no test
+    /// and says nothing is, too.
+    fn blame(&mut self, limits: &Limits) -> bool {
+        let program = self.program;
+        if self.tests.is_empty() {
+            return self.heard.elapsed() >= crowded(limits.of(program));
+        }
+        let is_over = |test: &String, began: &Instant| {
+            began.elapsed() >= crowded(limits.of(&format!("{program}::{test}")))
+        };
+        if !self.tests.iter().any(|(test, began)| is_over(test, began)) {
+            return false;
+        }
+        self.tests.retain(|test, began| is_over(test, began));
+        true
+    }
 }
 
 /// The lines that a program prints, until it ends.
@@ -123,4 +164,30 @@ fn lines_of(child: &mut Child) -> Receiver<String> {
         }
     });
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(event: &str, name: &str) -> String {
+        format!(r#"{{ "type": "test", "event": "{event}", "name": "{name}" }}"#)
+    }
+
+    #[test]
+    fn a_test_that_is_over_its_limit_is_to_blame_and_what_has_ended_or_goes_on_is_not() {
+        let (report, limits) = (Report::default(), Limits::of_one(3600, "p::short", 0));
+        let mut left = ["ended", "short", "long"].map(str::to_owned).to_vec();
+        let mut running = Running::new("p");
+        assert!(!running.blame(&limits), "it has just begun");
+        for test in ["ended", "long"] {
+            running.hear(&line("started", test), &mut left, &report);
+        }
+        running.hear(&line("ok", "ended"), &mut left, &report);
+        assert!(!running.blame(&limits));
+        running.hear(&line("started", "short"), &mut left, &report);
+        assert!(running.blame(&limits));
+        assert_eq!(running.tests.keys().collect::<Vec<_>>(), ["short"]);
+        assert_eq!(left, ["short", "long"], "what is run again, but for the one to blame");
+    }
 }
