@@ -109,8 +109,10 @@ fn values(name: &str, source: &str) -> Vec<String> {
             };
             of(MoveKind::Copy).chain(of(MoveKind::Rollback)).collect()
         }
-        "{state}/before-next" | "{state}/after-next" => {
-            let what = name.trim_start_matches("{state}");
+        // Before the state stands what it is a state of: nothing for a move, and a change of
+        // ticket servers is elsewhere.
+        "{}{state}/before-next" | "{}{state}/after-next" => {
+            let what = name.trim_start_matches("{}{state}");
             states().map(|state| format!("{state}{what}")).collect()
         }
         plain => vec![plain.to_owned()],
