@@ -149,7 +149,7 @@ fn the_second_ctrl_c_stops_a_move_under_way_where_it_can_stand() {
     let said = run.stderr;
     assert_eq!(run.code, 3, "{said}");
     for part in [
-        "stopping where the move can stand",
+        "stopping at the next safe point",
         "stopped as you asked",
         "0 of 2 moves are done",
         &format!("`shardid resume {id}`"),
