@@ -85,7 +85,7 @@ fn moves_are_held_back_while_a_standby_of_the_target_is_far_behind() {
         .stdin(Stdio::null());
     let bars = [0, 1].map(|shard| {
         let bar = format!(
-            r"shard {shard} +held back: walreceiver, which reads from pg2, is [0-9]+ MB behind, and 1 are"
+            r"shard {shard} +held back: walreceiver, which reads from pg2, is [0-9]+ MB behind \(limit: 1 MB\)"
         );
         regex::Regex::new(&bar).expect("a pattern")
     });
