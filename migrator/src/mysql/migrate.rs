@@ -157,6 +157,8 @@ pub(crate) async fn schema(
     for step in again {
         take(connection, node, step).await?;
     }
+    connection.execute(sql!("session/begin.sql")).await.map_err(failed)?;
+    connection.execute(sql!("session/forget_all_grants.sql")).await.map_err(failed)?;
     Ok(())
 }
 
@@ -184,14 +186,19 @@ async fn take(
 ) -> Result<(), Failure> {
     let failed = |error: sqlx::Error| failure(node, &error);
     note_grants(connection, node, &step.drops).await?;
-    match step.how {
+    let done = match step.how {
         How::Migration(version) => {
-            run(connection, &of_schema(), "shardid.schema_history", node, version).await?;
+            run(connection, &of_schema(), "shardid.schema_history", node, version).await
         }
         How::Again(sql) => {
             let done = sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut *connection).await;
-            done.map_err(failed)?;
+            done.map(|_| ()).map_err(failed)
         }
+    };
+    if done.is_err() {
+        // MariaDB takes grants away before it waits for whoever uses a routine.
+        let _ = give_again(connection).await;
+        return done;
     }
     cuts::at(format_args!("schema/before-grants"));
     give_again(connection).await.map_err(failed)

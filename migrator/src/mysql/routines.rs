@@ -40,8 +40,8 @@ impl Routine {
     }
 }
 
-/// A text without what a server may leave out of it or write otherwise: comments that the other
-/// engine runs, marks of those that it runs itself, space, and how a literal is quoted.
+/// A text without what a server may leave out of it or write otherwise: comments, which clients may strip,
+/// but for those that it runs itself, space, and how a literal is quoted.
 fn plain(text: &str, is_mariadb: bool) -> String {
     let other = if is_mariadb { "/*!" } else { "/*M!" };
     let mut parts = text.split(other);
@@ -52,7 +52,9 @@ fn plain(text: &str, is_mariadb: bool) -> String {
     let first = parts.next().unwrap_or_default().to_owned();
     let kept = parts
         .fold(first, |kept, part| kept + part.trim_start_matches(|c: char| c.is_ascii_digit()));
-    let kept = kept.replace("/*M!", "").replace("*/", "").replace("\\n", "");
+    let kept = kept.replace("/*M!", "").replace("*/", "").replace("\\n", "\n");
+    let kept: String =
+        kept.lines().map(|line| line.split_once("-- ").map_or(line, |(code, _)| code)).collect();
     let kept = kept.trim().trim_end_matches(';');
     kept.chars().filter(|c| !c.is_whitespace() && !matches!(c, '\'' | '"' | '\\')).collect()
 }
@@ -190,6 +192,7 @@ mod tests {
             name: "function f".into(),
             create: "CREATE FUNCTION shardid.f() RETURNS INT\nBEGIN\n    RETURN /*!80000 1 */ /*M! 2 */;\nEND;".into(),
         };
+        assert!(routine.is_as("BEGIN\n    -- Of now.\n    RETURN 2;\nEND", true));
         // MariaDB leaves the other engine's comment out, and MySQL may keep it.
         assert!(routine.is_as("BEGIN\n    RETURN  2 ;\nEND", true));
         assert!(routine.is_as("BEGIN\n    RETURN 1 /*M! 2 */;\nEND", false));

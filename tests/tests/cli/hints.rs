@@ -41,7 +41,6 @@ const DONE: &[(&str, &str, &str)] = &[
     ),
     ("move/clean/before.sql", "ON COMMIT DROP", "a temporary table of ours"),
     ("mysql/migrate.rs", "DROP TABLE IF EXISTS shardid.", "read in our migrations, not said"),
-    ("mysql/migrate.rs", "line.strip_prefix(", "read in our migrations, not said"),
     (
         "mysql/migrate.rs",
         "DROP USER IF EXISTS",
@@ -95,6 +94,11 @@ const DONE: &[(&str, &str, &str)] = &[
         "catalog/V13__node_number.sql",
         "DROP CONSTRAINT map_node_fkey",
         "a statement: it is made anew in the same one",
+    ),
+    (
+        "mysql/routines.rs",
+        "DROP {} IF EXISTS shardid.{name}",
+        "a statement: of a routine of ours, which the next one makes",
     ),
     ("dev/mysql.sql", "DROP USER IF EXISTS", "a statement: of a server that was just made"),
 ];

@@ -154,11 +154,7 @@ fn a_schema_restored_without_its_routines_is_found_and_mended(engine: Engine) {
     servers.sql("my2", "DROP TRIGGER shardid.before_tickets64; DROP FUNCTION shardid.next_id; DROP PROCEDURE shardid.next_tickets; DROP FUNCTION shardid.next_tickets");
     let run = servers.run(&["tickets", "verify"]);
     assert_eq!(run.code, 1);
-    assert!(
-        run.stdout.contains("function next_id and 3 more of schema shardid are missing"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("and 3 more of schema shardid are missing"), "{}", run.stdout);
     let plan = servers.run(&["plan"]);
     assert!(plan.stdout.contains("my2"), "{}", plan.stdout);
     servers.run(&["apply", "--yes"]).ok();

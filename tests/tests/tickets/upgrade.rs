@@ -11,6 +11,7 @@ on_both_engines! {
     who_could_not_give_grants_again_is_refused_before_any_is_gone,
     what_is_left_of_an_earlier_version_is_made_anew_whatever_clients_are_at,
     routines_are_made_by_the_session_that_has_the_lock,
+    grants_on_a_routine_that_a_crash_left_missing_are_kept_until_it_is_there,
 }
 
 const GRANTED: &str = "SELECT concat_ws(' ', p.user, p.host, p.routine_type, lower(p.routine_name), p.proc_priv) FROM mysql.procs_priv p WHERE p.db = 'shardid' ORDER BY 1";
@@ -156,6 +157,23 @@ fn routines_are_made_by_the_session_that_has_the_lock(engine: Engine) {
     let error = servers.run(&["apply", "--yes", "--wait-seconds-max", "0"]).refused();
     assert!(error.contains("another program is changing tickets there"), "{error}");
     drop(other);
+    servers.run(&["apply", "--yes"]).ok();
+    assert_eq!(servers.sql("my1", GRANTED), before);
+    servers.is_clean();
+}
+
+/// The next `apply` gave again what is on routines that are there, and forgot the rest with it.
+fn grants_on_a_routine_that_a_crash_left_missing_are_kept_until_it_is_there(engine: Engine) {
+    let (servers, before) = granted(engine);
+    // What a server has that is killed between the two statements.
+    servers.sql(
+        "my1",
+        "INSERT INTO shardid.kept_grant SELECT p.user, p.host, p.routine_type, p.routine_name, p.proc_priv FROM mysql.procs_priv p
+             WHERE p.db = 'shardid' AND p.routine_name = 'next_id';
+         INSERT INTO shardid.kept_grant VALUES ('web', '%', 'FUNCTION', 'of_no_version', 'Execute');
+         DROP FUNCTION shardid.next_id",
+    );
+    assert_ne!(servers.sql("my1", GRANTED), before);
     servers.run(&["apply", "--yes"]).ok();
     assert_eq!(servers.sql("my1", GRANTED), before);
     servers.is_clean();
