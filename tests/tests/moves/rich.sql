@@ -110,6 +110,7 @@ CREATE COLLATION "@".by_bytes (locale = 'C');
 CREATE OPERATOR CLASS "@".near FOR TYPE point USING gist AS OPERATOR 15 <-> (point, point) FOR ORDER BY float_ops, FUNCTION 1 gist_point_consistent(internal, point, smallint, oid, internal), FUNCTION 2 gist_box_union(internal, internal), FUNCTION 5 gist_box_penalty(internal, internal, internal), FUNCTION 6 gist_box_picksplit(internal, internal), FUNCTION 7 gist_box_same(box, box, internal), FUNCTION 8 gist_point_distance(internal, point, smallint, oid, internal);
 GRANT ALL ON ALL TABLES IN SCHEMA "@" TO app_writer;
 REVOKE DELETE ON "@".parent FROM postgres;
+GRANT USAGE ON SEQUENCE "@".shard_id_seq TO app_writer;
 GRANT TRUNCATE, REFERENCES, TRIGGER ON "@".child TO PUBLIC;
 ALTER DEFAULT PRIVILEGES IN SCHEMA "@" GRANT ALL ON SEQUENCES TO app_writer;
 ALTER DEFAULT PRIVILEGES IN SCHEMA "@" GRANT ALL ON FUNCTIONS TO app_writer;
