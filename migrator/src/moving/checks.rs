@@ -58,6 +58,7 @@ pub(crate) async fn check_all(
     let moves = free.as_slice();
     let mut compared = Vec::new();
     let mut schemas = BTreeMap::new();
+    let mut told = BTreeSet::new();
     for planned in moves {
         let pair = (&planned.source, &planned.target);
         if !compared.contains(&pair) {
@@ -68,7 +69,8 @@ pub(crate) async fn check_all(
             }
             compared.push(pair);
         }
-        if let Some(schema) = check_one(&mut servers, &journal, planned, &mut failures).await? {
+        let found = check_one(&mut servers, &journal, planned, &mut told, &mut failures).await?;
+        if let Some(schema) = found {
             schemas.insert(planned.shard, schema);
         }
     }
@@ -120,13 +122,14 @@ async fn check_one(
     servers: &mut BTreeMap<NodeName, MoveSession>,
     journal: &[Move],
     planned: &PlannedMove,
+    told: &mut BTreeSet<NodeName>,
     failures: &mut Vec<Failure>,
 ) -> Result<Option<String>, Failure> {
     let source = servers.get_mut(&planned.source).expect("connected above");
     let (home, problems) = shard::shard_problems(source, planned.shard).await?;
     failures.extend(failures_of(&planned.source, problems));
     let Some(home) = home else { return Ok(None) };
-    shard::stays_behind(source, planned.shard, &home.schema).await?;
+    shard::stays_behind(source, planned.shard, &home.schema, told).await?;
     let needs = needs(source, planned.shard, &home.schema).await?;
     let target = servers.get_mut(&planned.target).expect("connected above");
     let by_owners = nodes::applies_by_owners(target).await?;

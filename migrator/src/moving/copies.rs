@@ -36,6 +36,27 @@ pub(super) fn check_made_since(
     )))
 }
 
+/// Refuses to drop a copy whose guard somebody has switched off, with what may have come there.
+pub(super) async fn check_guarded(server: &mut MoveSession, record: &Move) -> Result<(), Failure> {
+    let query = sqlx::query_as(sql!("move/clean/unguarded.sql"));
+    let mut off: Vec<(String, String, String)> = server.rows(query).await?;
+    off.retain(|(schema, ..)| *schema == record.schema);
+    let [(_, first, _), others @ ..] = off.as_slice() else { return Ok(()) };
+    let more =
+        if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+    let mend: Vec<&str> = off.iter().map(|(.., mend)| mend.as_str()).collect();
+    Err(Failure::new(format!(
+        "the copy in schema {} cannot be dropped: the guard of table {first}{more} was switched off, and what somebody has written there would go with it",
+        record.schema
+    ))
+    .at(format!("node {}", server.node))
+    .hint(format!(
+        "take that to node {}; then {} and run the same command again",
+        record.target,
+        mend.join(" ")
+    )))
+}
+
 /// Says what would go with a copy.
 pub(super) fn takes_along(server: &MoveSession, record: &Move, outside: &[String]) -> Failure {
     Failure::new(format!(

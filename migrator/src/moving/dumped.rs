@@ -1,6 +1,5 @@
 //! What pg_dump says of a schema.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::process::Stdio;
 
@@ -9,6 +8,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 use super::move_session::MoveSession;
+use super::printed::{Definition, Printed, take_apart};
 use crate::failure::Failure;
 use crate::postgres::installation::client_program;
 
@@ -62,62 +62,66 @@ impl Dump {
             .collect())
     }
 
-    /// The SQL of some lines of the list.
-    pub(super) async fn sql_of(&self, lines: &[String]) -> Result<String, Failure> {
-        let mut command = client_program("pg_restore")?;
-        command.args(["--file=-", "--use-list=/dev/stdin"]).arg(self.file.path());
-        let text = output(command, "pg_restore", Some(lines.join("\n") + "\n")).await?;
-        Ok(for_servers(&text))
+    /// The statements of some lines of the list: first how a session has to be set for them, then a
+    /// text for each.
+    pub(super) async fn sql_of(&self, lines: &[String]) -> Result<Vec<String>, Failure> {
+        let printed = self.printed(lines).await?;
+        let texts = printed.definitions.into_iter().filter_map(|definition| {
+            let text = definition.settings + &definition.text;
+            (!text.is_empty()).then_some(text)
+        });
+        Ok(std::iter::once(printed.settings).chain(texts).collect())
     }
 
     /// Every definition by what it is of, without the triggers that guard a copy and the rights
     /// of the roles that it follows by.
     pub(super) async fn definitions(&self) -> Result<BTreeMap<String, String>, Failure> {
+        let mut lines = self.contents("pre-data").await?;
+        lines.extend(self.contents("post-data").await?);
+        self.definitions_of(&lines).await
+    }
+
+    /// The same for some lines of the list.
+    pub(super) async fn definitions_of(
+        &self,
+        lines: &[String],
+    ) -> Result<BTreeMap<String, String>, Failure> {
+        Ok(by_name(&self.printed(lines).await?.definitions))
+    }
+
+    async fn printed(&self, lines: &[String]) -> Result<Printed, Failure> {
         let mut command = client_program("pg_restore")?;
-        command.arg("--file=-").arg(self.file.path());
-        let text = output(command, "pg_restore", None).await?;
-        Ok(by_name(&for_servers(&text)))
+        command.args(["--file=-", "--use-list=/dev/stdin"]).arg(self.file.path());
+        let text = output(command, "pg_restore", Some(lines.join("\n") + "\n")).await?;
+        Ok(take_apart(&text))
     }
 }
 
-/// The definitions in what pg_restore prints, each under the line that names it.
-fn by_name(text: &str) -> BTreeMap<String, String> {
-    let mut definitions: BTreeMap<String, String> = BTreeMap::new();
-    // Before the first are settings of the session, and which server and pg_dump it comes from.
-    let text =
-        text.rsplit_once("\n-- PostgreSQL database dump complete").map_or(text, |(all, _)| all);
-    // How tables are made from there on; it stands behind what comes before it.
-    let mut made_as: BTreeMap<&str, &str> = BTreeMap::new();
-    for definition in text.split("\n-- Name: ").skip(1) {
-        let (name, body) = definition.split_once('\n').unwrap_or((definition, ""));
-        let mut body: Vec<&str> = body.split('\n').filter(|line| !is_for_follower(line)).collect();
-        let before: Vec<(&str, &str)> = made_as.iter().map(|(what, how)| (*what, *how)).collect();
-        while let Some(last) = body.last() {
-            match last.strip_prefix("SET default_t").and_then(|set| set.split_once(" = ")) {
-                Some((what, how)) => made_as.insert(what, how),
-                None if last.trim_matches(['-', ' ']).is_empty() => None,
-                None => break,
-            };
-            body.pop();
-        }
-        let text = body.join("\n");
-        let text = text.trim_end_matches(['-', '\n', ' ']);
-        let is_guard = FENCES.iter().any(|f| name.contains(&format!(" {f}; Type: TRIGGER;")));
-        let is_empty = text.trim_start_matches(['-', '\n', ' ']).is_empty();
-        if is_guard || is_empty {
+/// What is defined, each by its kind and name.
+fn by_name(definitions: &[Definition]) -> BTreeMap<String, String> {
+    let mut by_name: BTreeMap<String, String> = BTreeMap::new();
+    for definition in definitions {
+        let (name, rest) = definition.name();
+        let lines = definition.lines().into_iter();
+        let text: String = lines
+            .filter(|(line, is_outside)| !(*is_outside && is_for_follower(line.trim_end())))
+            .map(|(line, _)| line)
+            .collect();
+        if text.is_empty() {
             continue;
         }
-        // `name; Type: TABLE; Schema: s; Owner: o`, where the name may have anything in it.
-        let (what, rest) = name.rsplit_once("; Type: ").unwrap_or((name, ""));
-        let (kind, rest) = rest.split_once("; ").unwrap_or((rest, ""));
-        let definition = definitions.entry(format!("{kind} {what}")).or_default();
-        definition.push_str(rest);
-        if ["TABLE", "MATERIALIZED VIEW", "INDEX", "CONSTRAINT"].contains(&kind) {
-            definition.extend(before.iter().map(|(what, how)| format!("{what}{how}")));
+        let all = by_name.entry(name).or_default();
+        all.push_str(rest);
+        if ["TABLE ", "MATERIALIZED VIEW ", "INDEX ", "CONSTRAINT "]
+            .iter()
+            .any(|kind| definition.name().0.starts_with(kind))
+        {
+            all.push_str(&definition.made_by);
         }
-        definition.push_str(text);
+        all.push('\n');
+        all.push_str(text.trim_end());
     }
-    definitions
+    by_name
 }
 
 /// The triggers of a fence.
@@ -151,41 +155,6 @@ fn is_for_follower(line: &str) -> bool {
             .iter()
             .any(|ours| role.starts_with(ours))
     })
-}
-
-/// What pg_restore prints, as a server takes it that others wait for: psql's own commands are
-/// not for it, and how long anything may take is ours to say. pg_restore begins with `SET
-/// lock_timeout = 0` and the like; one of them servers before 17 do not have. All of that stands
-/// before the first definition and behind the last one, and what is between is left as it is.
-fn for_servers(text: &str) -> String {
-    const FIRST: &str = "\n-- Name: ";
-    const LAST: &str = "\n-- PostgreSQL database dump complete";
-    let (head, rest) = text.split_at(text.find(FIRST).unwrap_or(text.len()));
-    let (body, tail) = rest.split_at(rest.rfind(LAST).unwrap_or(rest.len()));
-    let kept = |line: &&str| {
-        let bound = line.starts_with("SET ") && line.contains("_timeout = ");
-        !bound && !line.starts_with("\\restrict ") && !line.starts_with("\\unrestrict ")
-    };
-    let of_psql = |part: &str| part.split('\n').filter(kept).collect::<Vec<_>>().join("\n");
-    let body = body.split('\n').filter_map(without_column_version).collect::<Vec<_>>().join("\n");
-    of_psql(head) + &body + &of_psql(tail)
-}
-
-/// A line of a dump without the version that PostgreSQL 15.20 notes among the options
-/// of each column; none where nothing else is set. Its own pg_dump leaves that out,
-/// later ones do not, and no other server takes it.
-fn without_column_version(line: &str) -> Option<Cow<'_, str>> {
-    let parts = || {
-        let (what, options) = line.strip_suffix(");")?.split_once(" SET (")?;
-        what.starts_with("ALTER TABLE ONLY ").then_some((what, options))
-    };
-    let Some((what, options)) = parts().filter(|(_, options)| options.contains("pg_attver="))
-    else {
-        return Some(line.into());
-    };
-    let others: Vec<&str> =
-        options.split(", ").filter(|option| !option.starts_with("pg_attver=")).collect();
-    (!others.is_empty()).then(|| format!("{what} SET ({});", others.join(", ")).into())
 }
 
 /// The definition of a sequence without what `move/sequence/rules.sql` carries from one copy to
@@ -236,9 +205,7 @@ async fn output(
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        by_name, description, entry, for_servers, without_column_version, without_sequence_rules,
-    };
+    use super::{by_name, description, entry, is_fence, take_apart, without_sequence_rules};
 
     #[test]
     fn of_a_sequence_the_rules_are_left_out_and_nothing_else() {
@@ -261,27 +228,6 @@ mod tests {
     }
 
     #[test]
-    fn how_long_anything_may_take_is_not_for_pg_restore_to_say() {
-        let head = "\\restrict x\nSET statement_timeout = 0;\nSET lock_timeout = 0;\nSET row_security = off;\n";
-        let body = "--\n-- Name: f; Type: FUNCTION\n--\nCREATE FUNCTION s.f() AS $$\r\nSET lock_timeout = 5;\n\\restrict y\r\n$$;";
-        let tail = "\n\n--\n-- PostgreSQL database dump complete\n--\n\n";
-        let text = format!("{head}{body}{tail}\\unrestrict x\n");
-        assert_eq!(for_servers(&text), format!("SET row_security = off;\n{body}{tail}"));
-    }
-
-    #[test]
-    fn only_the_version_of_a_column_is_left_out() {
-        let of = |options| format!("ALTER TABLE ONLY s.t ALTER COLUMN id SET ({options});");
-        assert_eq!(without_column_version(&of("pg_attver=27451840")), None);
-        let other = of("n_distinct=5");
-        for options in ["n_distinct=5", "n_distinct=5, pg_attver=1", "pg_attver=1, n_distinct=5"] {
-            assert_eq!(without_column_version(&of(options)).as_deref(), Some(other.as_str()));
-        }
-        let text = "COMMENT ON TABLE s.t IS 'SET (pg_attver=1);";
-        assert_eq!(without_column_version(text).as_deref(), Some(text));
-    }
-
-    #[test]
     fn a_line_of_contents_has_a_number_that_is_a_servers_own_and_a_name() {
         let line = "3201; 2606 16410 FK CONSTRAINT s item item_fkey the owner";
         assert_eq!(entry(line).as_deref(), Some("2606 16410"));
@@ -290,16 +236,21 @@ mod tests {
 
     #[test]
     fn definitions_are_told_apart_by_their_names_and_guards_are_none() {
-        let text = "SET x = 1;\n\n--\n-- Name: t; Type: TABLE; Schema: s; Owner: o\n--\n\nCREATE TABLE s.t ();\n\n\n--\n-- Name: t shardid_fence; Type: TRIGGER; Schema: s; Owner: o\n--\n\nCREATE TRIGGER shardid_fence;\n\n\n--\n-- PostgreSQL database dump complete\n--\n";
-        let definitions = by_name(text);
-        assert_eq!(definitions.len(), 1);
-        let table = &definitions["TABLE t"];
-        assert!(table.ends_with("CREATE TABLE s.t ();"), "{table:?}");
-        let grants = "\n-- Name: TABLE t; Type: ACL; Schema: s; Owner: o\n--\n\nGRANT SELECT ON TABLE s.t TO shardid_move_5;\n";
-        assert!(by_name(grants).is_empty());
-        assert_eq!(by_name(&grants.replace("shardid_move_5", "reader")).len(), 1);
-        let unguarded = text.replace(" shardid_fence;", " other;");
-        let other = &by_name(&unguarded)["TRIGGER t other"];
-        assert!(other.ends_with("CREATE TRIGGER other;"), "{other:?}");
+        let of = |title: &str, sql: &str| {
+            let text = format!(
+                "SET x = 1;\n\n--\n-- Name: {title}; Schema: s; Owner: o\n--\n\n{sql}\n\n\n--\n-- PostgreSQL database dump complete\n--\n"
+            );
+            by_name(&take_apart(&text).definitions)
+        };
+        let table = of("t; Type: TABLE", "CREATE TABLE s.t ();");
+        assert_eq!(table["TABLE t"], "Schema: s; Owner: o\nCREATE TABLE s.t ();");
+        let grant =
+            |role: &str| of("TABLE t; Type: ACL", &format!("GRANT SELECT ON TABLE s.t TO {role};"));
+        assert!(grant("shardid_move_5").is_empty() && grant("\"shardid_back_5\"").is_empty());
+        assert_eq!(grant("reader").len(), 1);
+        let body = "CREATE FUNCTION s.f() AS $$\nGRANT SELECT ON TABLE s.t TO shardid_move_5;\n$$;";
+        assert!(of("f(); Type: FUNCTION", body)["FUNCTION f()"].ends_with(body));
+        let guard = "3201; 2620 16410 TRIGGER s t shardid_fence o";
+        assert!(is_fence(guard) && !is_fence(&guard.replace("_fence", "_other")));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use shardid_cluster::{LeftoverKind, MoveKind, MoveState};
 
-use super::copies::{check_made_since, outside_of, takes_along};
+use super::copies::{check_guarded, check_made_since, outside_of, takes_along};
 use super::drop_copy::drop_schema;
 use super::home::Home;
 use super::journal::{Move, MoveJournal, overtaken};
@@ -99,6 +99,7 @@ async fn look_at_old_copy(server: &mut MoveSession, record: &Move) -> Result<(),
     let of_schema = |text: &'static str| sqlx::query_scalar::<_, String>(text).bind(schema);
     let made = server.column(of_schema(sql!("move/clean/made_since.sql"))).await?;
     check_made_since(server, record, &made)?;
+    check_guarded(server, record).await?;
     let outside = outside_of(server, schema).await?;
     if outside.is_empty() { Ok(()) } else { Err(takes_along(server, record, &outside)) }
 }

@@ -11,11 +11,12 @@ use shardid_cluster::{LeftoverKind, MoveKind, NodeName};
 
 use super::context::MoveContext;
 use super::copies::check_new_copy;
-use super::dumped::{Dump, description, entry, without_sequence_rules};
+use super::dumped::{Dump, description, entry};
 use super::fingerprint;
 use super::journal::Move;
 use super::move_session::{Batch, MoveSession};
 use super::old_copy::check_owner;
+use super::same::{Comparison, Definitions, is_read};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::sql;
@@ -33,114 +34,70 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
         context.record.shape = Some(shape);
     }
     context.leave_on_target(LeftoverKind::Schema, &schema).await?;
+    let parts = parts(context).await?;
     if !exists(context).await? {
-        let parts = parts(context).await?;
         let guard = sqlx::query_scalar(sql!("move/carry/guard_copy.sql"))
             .bind(context.record.shard.as_sql())
             .bind(schema);
         let guard: Vec<String> = context.source.column(guard).await?;
-        let text = parts.dump.sql_of(&parts.early).await?;
+        let texts = parts.dump.sql_of(&parts.early).await?;
         let query = sqlx::query_as(sql!("move/carry/default_privileges.sql"));
         let rights: Vec<(String, bool)> = context.target.rows(query).await?;
         let of = |before: bool| {
             rights.iter().filter(move |(_, is_before)| *is_before == before).map(|(s, _)| s.clone())
         };
-        let statements = of(true).chain([text]).chain(guard).chain(of(false)).collect();
+        let statements = of(true).chain(texts).chain(guard).chain(of(false)).collect();
         run(context, statements).await?;
     }
-    Ok(())
+    // Before the rows are copied, not when all of them have been.
+    let early = parts.dump.definitions_of(&parts.early).await?;
+    let late = to_come(&parts.dump.definitions_of(&parts.late).await?);
+    compare(context, without(early, &late), &late).await
 }
 
 /// Makes what was left out, unless that is done, and compares the copies.
 pub(super) async fn make_indexes(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     check_definitions(context).await?;
     let parts = parts(context).await?;
-    let stream = context.record.stream();
-    let mut there = dump_of_target(context).await?;
+    let there =
+        Dump::of(&context.target, &context.record.schema).await?.contents("post-data").await?;
+    let there: BTreeSet<&str> = there.iter().filter_map(|line| description(line)).collect();
     // They are made in one transaction: if one is missing, all are.
-    let is_made = match &there {
-        Some(there) => {
-            let there = there.contents("post-data").await?;
-            let there: BTreeSet<&str> = there.iter().filter_map(|line| description(line)).collect();
-            parts.late.iter().all(|line| description(line).is_some_and(|what| there.contains(what)))
-        }
-        None => {
-            let query = sqlx::query_scalar(sql!("move/carry/made.sql")).bind(stream.as_str());
-            context.target.column::<bool>(query).await? == [true]
-        }
-    };
-    if !is_made {
+    let is_there = |line: &String| description(line).is_some_and(|what| there.contains(what));
+    if !parts.late.iter().all(is_there) {
         context.say("making indexes");
-        let text = parts.dump.sql_of(&parts.late).await?;
-        let query = sqlx::query_scalar(sql!("move/carry/mark_made.sql")).bind(stream.as_str());
-        let mark: Vec<String> = context.target.column(query).await?;
-        run(context, std::iter::once(text).chain(mark).collect()).await?;
-        if there.is_some() {
-            there = dump_of_target(context).await?;
-        }
+        let texts = parts.dump.sql_of(&parts.late).await?;
+        run(context, texts).await?;
     }
-    compare(context, &parts.dump, there.as_ref()).await
+    compare(context, parts.dump.definitions().await?, &BTreeSet::new()).await
 }
 
-/// A dump of the new copy; none where its server is later than our pg_dump, which has to be as
-/// new as the source.
-async fn dump_of_target(context: &MoveContext<'_>) -> Result<Option<Dump>, Failure> {
-    let major = context.target.connection.server_version_num().unwrap_or_default() / 10_000;
-    if i64::from(major) > i64::from(super::dumped::dump_version().await?) {
-        return Ok(None);
-    }
-    Dump::of(&context.target, &context.record.schema).await.map(Some)
+/// The names of definitions that come later, with those of views that are made without their query
+/// until then, as one that is grouped by a primary key.
+fn to_come(late: &Definitions) -> BTreeSet<String> {
+    let view = |what: &String| {
+        let view = what.strip_prefix("RULE ")?.strip_suffix(" _RETURN")?;
+        Some(format!("VIEW {view}"))
+    };
+    late.keys().cloned().chain(late.keys().filter_map(view)).collect()
 }
 
-/// Refuses to go on where the copies are not the same, by one pg_dump on both: what is
-/// forgotten above is found here, whatever it is.
+fn without(mut definitions: Definitions, names: &BTreeSet<String>) -> Definitions {
+    definitions.retain(|what, _| !names.contains(what));
+    definitions
+}
+
+/// Refuses to go on where the target does not have what it should, by one pg_dump on both: what is
+/// forgotten above is found here, whatever it is. What is still to come is not looked at.
 async fn compare(
     context: &mut MoveContext<'_>,
-    here: &Dump,
-    there: Option<&Dump>,
+    here: Definitions,
+    to_come: &BTreeSet<String>,
 ) -> Result<(), Failure> {
-    let Some(there) = there else {
-        let (schema, stream) = (context.record.schema.clone(), context.record.stream());
-        let (here, there) = tokio::join!(
-            portable(&mut context.source, &schema, &stream),
-            portable(&mut context.target, &schema, &stream)
-        );
-        return match differences(&here?, &there?) {
-            differ if differ.is_empty() => Ok(()),
-            differ => Err(not_whole(context, &differ)),
-        };
-    };
-    let is_same = |_: &str, here: &str, there: &str| here == there;
-    let to_the_letter = are_of_one_version(&context.source, &context.target);
-    let differ = differences_of_dumps(to_the_letter, here, there, is_same).await?;
+    let there = Dump::of(&context.target, &context.record.schema).await?.definitions().await?;
+    let there = without(there, to_come);
+    let differ = Comparison::of(&context.source, &context.target).differences(&here, &there);
     if differ.is_empty() { Ok(()) } else { Err(not_whole(context, &differ)) }
-}
-
-/// Whether both servers are of one major version, so that pg_dump writes the same thing in the
-/// same words.
-fn are_of_one_version(one: &MoveSession, other: &MoveSession) -> bool {
-    let major = |server: &MoveSession| server.connection.server_version_num().map(|n| n / 10_000);
-    major(one) == major(other)
-}
-
-/// What there is in one dump alone, or in both in other words.
-async fn differences_of_dumps(
-    to_the_letter: bool,
-    here: &Dump,
-    there: &Dump,
-    is_same: impl Fn(&str, &str, &str) -> bool,
-) -> Result<Vec<String>, Failure> {
-    let (here, there) = (here.definitions().await?, there.definitions().await?);
-    let differs = |what: &str, text: &str| {
-        there.get(what).is_none_or(|other| to_the_letter && !is_same(what, text, other))
-    };
-    Ok(here
-        .iter()
-        .filter(|(what, text)| differs(what, text))
-        .map(|(what, _)| what)
-        .chain(there.keys().filter(|what| !here.contains_key(*what)))
-        .cloned()
-        .collect())
 }
 
 fn not_whole(context: &MoveContext<'_>, differ: &[String]) -> Failure {
@@ -272,28 +229,16 @@ async fn changed_since(
     schema: &str,
     stream: &str,
 ) -> Result<Vec<String>, Failure> {
-    let version = i64::from(super::dumped::dump_version().await?);
-    let is_read = |server: &MoveSession| {
-        i64::from(server.connection.server_version_num().unwrap_or_default() / 10_000) <= version
-    };
-    let mut differ = Vec::new();
-    if is_read(new) && is_read(old) {
+    if is_read(&[new, old]).await? {
         let (one, other) = tokio::try_join!(Dump::of(new, schema), Dump::of(old, schema))?;
-        // Those of an old copy are closed, and get the rules of the others: see `carry_over`.
-        let is_same = |what: &str, new: &str, old: &str| {
-            new == old
-                || what.starts_with("SEQUENCE ")
-                    && without_sequence_rules(new) == without_sequence_rules(old)
-        };
-        let to_the_letter = are_of_one_version(new, old);
-        differ = differences_of_dumps(to_the_letter, &one, &other, is_same).await?;
-        if to_the_letter {
-            return Ok(differ);
-        }
+        let (one, other) = (one.definitions().await?, other.definitions().await?);
+        // Sequences of an old copy are closed, and get the rules of the others: see `carry_over`.
+        let comparison = Comparison { with_rules: false, ..Comparison::of(new, old) };
+        return Ok(comparison.differences(&one, &other));
     }
+    // The way back is open with an older pg_dump, too.
     let (new, old) = tokio::join!(portable(new, schema, stream), portable(old, schema, stream));
-    differ.extend(differences(&new?, &old?));
-    Ok(differ)
+    Ok(differences(&new?, &old?))
 }
 
 type Portable = BTreeSet<(String, String, String)>;

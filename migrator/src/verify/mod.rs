@@ -9,6 +9,7 @@ mod estate;
 mod finding;
 mod foreign_defaults;
 mod foreign_ids;
+mod guards;
 mod layouts;
 mod leftovers;
 mod map_copies;
@@ -38,6 +39,7 @@ pub(crate) async fn verify(estate: &mut Estate<'_>, data: bool) -> Report {
     report.add("nowhere", nowhere::check(estate).await);
     report.add("layouts", layouts::check(estate).await);
     report.add("leftovers", leftovers::check(estate).await);
+    report.add("guards", guards::check(estate).await);
     report.add("small-columns", Ok(small_columns::check(estate)));
     report.add("foreign-defaults", Ok(foreign_defaults::check(estate)));
     report.add("plain-defaults", plain_defaults::check(estate).await);

@@ -27,7 +27,7 @@ pub(crate) fn mend(finding: &str, on: &Database<'_>) {
 pub(crate) fn finds_nothing(cluster: &Cluster) {
     let nodes = cluster.nodes.len();
     let said = cluster.run(&["verify", "--data"]).ok();
-    assert_eq!(said, format!("OK: 16 checks on {nodes} nodes\n"));
+    assert_eq!(said, format!("OK: 17 checks on {nodes} nodes\n"));
 }
 
 /// Two nodes with four shards, and a table in shards 1 and 3.
@@ -60,7 +60,7 @@ fn a_healthy_cluster_has_nothing_to_find_and_is_not_changed() {
     let before = cluster.rows();
     finds_nothing(&cluster);
     let said = cluster.run(&["verify"]).ok();
-    assert_eq!(said, "OK: 14 checks on 2 nodes\n");
+    assert_eq!(said, "OK: 15 checks on 2 nodes\n");
     let json = cluster.run(&["verify", "--json"]).ok();
     assert!(json.contains("\"findings\": []"), "{json}");
     assert_eq!(cluster.rows(), before);

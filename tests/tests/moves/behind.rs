@@ -51,7 +51,7 @@ pub(crate) fn follow_verify(estate: &Estate) {
         }
     }
     let said = estate.run(&["verify"]).stdout;
-    assert_eq!(said, "OK: 14 checks on 2 nodes\n");
+    assert_eq!(said, "OK: 15 checks on 2 nodes\n");
 }
 
 /// The move goes on, or is taken back, or the map comes from the nodes: as the program's own words say.

@@ -1,12 +1,22 @@
 //! Everything in a shard's schema comes along, and nothing changes unnoticed.
 
 use shardid_tests::estate::Estate;
-use shardid_tests::{Refusal, expect_error};
+use shardid_tests::{Installation, Refusal, expect_error};
 
 use crate::shared;
 
-pub(crate) const RICH: &str = include_str!("rich.sql");
+const RICH: &str = include_str!("rich.sql");
+const RICH_17: &str = include_str!("rich_17.sql");
+const RICH_18: &str = include_str!("rich_18.sql");
 const CHANGES: &str = include_str!("rich_changes.sql");
+const CHANGES_18: &str = include_str!("rich_changes_18.sql");
+
+/// A schema with one of everything that servers of a version can have in one.
+pub(crate) fn rich(installation: &Installation) -> String {
+    let later = [(17, RICH_17), (18, RICH_18)].into_iter();
+    let later = later.filter(|(since, _)| installation.major() >= *since).map(|(_, sql)| sql);
+    [RICH].into_iter().chain(later).collect()
+}
 
 /// All of a schema as pg_dump prints it, in any order.
 fn dump(estate: &Estate, node: &str, schema: &str) -> Vec<String> {
@@ -55,13 +65,15 @@ fn all_that_a_schema_holds_is_the_same_on_the_new_node_and_back_again() {
         |text: &str| text.replace('@', &name.replace('"', "\"\"")).replace('#', &shard.to_string());
     let quoted = format!("\"{}\"", name.replace('"', "\"\""));
     estate.psql("pg1", &format!("ALTER SCHEMA shard_{shard:04} RENAME TO {quoted}"));
-    estate.psql("pg1", &filled(RICH));
+    estate.psql("pg1", &filled(&rich(Installation::get())));
     let number = shard.to_string();
 
     // Some changes come by the copy, some while it follows.
     let held =
         estate.run_held("following/before-AwaitClose", &["move", &number, "--to", "pg2", "--yes"]);
+    let later = if Installation::get().major() >= 18 { CHANGES_18 } else { "" };
     estate.psql("pg1", &filled(CHANGES));
+    estate.psql("pg1", &filled(later));
     let before = dump(estate, "pg1", name);
     let run = held.let_go();
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -99,6 +111,7 @@ fn all_that_a_schema_holds_is_the_same_on_the_new_node_and_back_again() {
         .replace("< 'c3'", "> 'c3'")
         .replace("= 20", "= 19");
     estate.psql("pg2", &more);
+    estate.psql("pg2", &filled(later));
     let before = dump(estate, "pg2", name);
     let id = estate.last_move(shard);
     estate.run(&["rollback", &id, "--yes"]).ok();
@@ -212,4 +225,69 @@ fn a_copy_that_is_not_what_the_source_has_is_named() {
     estate.psql("pg2", &format!("COMMENT ON TABLE {schema}.item IS NULL"));
     estate.run(&["resume", &id]).ok();
     assert_eq!(estate.home(shard), "pg2");
+}
+
+/// What was lost when the schema was made showed when all rows had been copied.
+#[test]
+fn a_copy_that_is_not_made_whole_is_named_before_its_rows_are_copied() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let schema = shardid_tests::estate::schema(shard);
+    let moving = ["move", &shard.to_string(), "--to", "pg2", "--yes"];
+    estate.run_cut("copying/before-Publish", &moving);
+    let id = estate.last_move(shard);
+    for (lost, name, made) in [
+        ("ALTER TABLE SCHEMA.item ALTER seen DROP DEFAULT", "TABLE item", None),
+        ("COMMENT ON TABLE SCHEMA.line IS 'x'", "COMMENT TABLE line", None),
+        ("CREATE DOMAIN SCHEMA.word AS text", "DOMAIN word", Some("DROP DOMAIN SCHEMA.word")),
+    ] {
+        estate.psql("pg2", &lost.replace("SCHEMA", &schema));
+        let refused = estate.run(&["resume", &id]);
+        assert_eq!(refused.code, 3, "{}", refused.stderr);
+        let words = format!("is not carried whole; these differ: {name}\n");
+        assert!(refused.stderr.contains(&words), "{words} is not in {}", refused.stderr);
+        let begun =
+            format!("SELECT count(*) FROM pg_subscription WHERE subname = 'shardid_move_{id}'");
+        assert_eq!(estate.psql("pg2", &begun), "0");
+        let back = match name {
+            "TABLE item" => "ALTER TABLE SCHEMA.item ALTER seen SET DEFAULT 0",
+            "COMMENT TABLE line" => "COMMENT ON TABLE SCHEMA.line IS NULL",
+            _ => made.expect("it was made"),
+        };
+        estate.psql("pg2", &back.replace("SCHEMA", &schema));
+    }
+    estate.run(&["resume", &id]).ok();
+    assert_eq!(estate.home(shard), "pg2");
+}
+
+/// An error on the target printed the whole dump, of which it named no part.
+#[test]
+fn an_error_on_the_target_is_said_with_the_statement_that_it_is_of() {
+    let estate = Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    let schema = shardid_tests::estate::schema(shard);
+    let many: String = (0..100)
+        .map(|n| {
+            format!(
+                "CREATE TABLE {schema}.t{n} (id int PRIMARY KEY, note text DEFAULT 'one of many');"
+            )
+        })
+        .collect();
+    estate.psql("pg1", &format!("{many} CREATE VIEW {schema}.bad AS SELECT 7 AS seven"));
+    estate.psql(
+        "pg2",
+        "CREATE FUNCTION public.refuse() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''no views here''; END';
+         CREATE EVENT TRIGGER refuse ON ddl_command_end WHEN TAG IN ('CREATE VIEW') EXECUTE FUNCTION public.refuse()",
+    );
+    let run = estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    let words = format!("statement: CREATE VIEW {schema}.bad AS\n   SELECT 7 AS seven;");
+    assert!(run.stderr.contains("node pg2: no views here"), "{}", run.stderr);
+    assert!(run.stderr.contains(&words), "{}", run.stderr);
+    assert!(!run.stderr.contains("one of many"), "{}", run.stderr);
+    assert!(run.stderr.len() < 1_500, "{} bytes: {}", run.stderr.len(), run.stderr);
+    // Nothing of it was made.
+    let there = format!("SELECT to_regnamespace('{schema}') IS NULL");
+    assert_eq!(estate.psql("pg2", &there), "t");
+    estate.run(&["abort", &estate.last_move(shard), "--yes"]).ok();
 }

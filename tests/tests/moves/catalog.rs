@@ -260,7 +260,7 @@ fn a_shard_whose_move_was_lost_with_the_catalog_is_opened_by_apply() {
             estate.psql(node, statement);
         }
     }
-    assert_eq!(estate.run(&["verify"]).stdout, "OK: 14 checks on 2 nodes\n");
+    assert_eq!(estate.run(&["verify"]).stdout, "OK: 15 checks on 2 nodes\n");
     estate.assert_no_streams();
     let kept = format!("SELECT count(*) > 0 FROM shard_{shard:04}_left.item");
     assert_eq!(estate.psql("pg2", &kept), "t");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shardid_tests::estate::schema;
+use shardid_tests::estate::{Estate, schema};
 use shardid_tests::{expect_error, wait_until};
 
 use crate::shared;
@@ -83,6 +83,58 @@ fn no_way_of_writing_passes_a_fence_or_an_old_copys_guard_but_its_own_stream() {
     estate.psql("pg1", "SELECT pg_replication_origin_drop('strange')");
     estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
     assert_eq!(estate.psql("pg1", &format!("SELECT count(*), sum(n) FROM {table}")), "1|5");
+    estate.assert_no_trace(shard);
+}
+
+/// `pg_restore --disable-triggers` switches all triggers of a table off, and then on again for clients
+/// alone; what it loads is lost with the copy.
+#[test]
+fn a_guard_that_was_switched_off_is_found_and_put_back_before_its_copy_is_dropped() {
+    // Of its own, for `verify` looks at all that is there.
+    let estate = Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    estate.make_tables(shard);
+    let (number, schema) = (shard.to_string(), schema(shard));
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    let id = estate.last_move(shard);
+    let found = || {
+        let found = estate.run(&["verify"]).stdout;
+        found.lines().filter(|line| !line.contains(" is a serial")).map(str::to_owned).collect()
+    };
+    let whole: Vec<String> = found();
+    for (off, off_again) in [("DISABLE", ""), ("DISABLE", "ENABLE")] {
+        let all = |what: &str| format!("ALTER TABLE {schema}.item {what} TRIGGER ALL;");
+        let again = if off_again.is_empty() { String::new() } else { all(off_again) };
+        estate.psql(
+            "pg1",
+            &format!("{} INSERT INTO {schema}.item (id, n) VALUES (-1, -1); DELETE FROM {schema}.item; {again}", all(off)),
+        );
+        let mend = format!(
+            "ALTER TABLE ONLY {schema}.item ENABLE ALWAYS TRIGGER shardid_fence, ENABLE ALWAYS TRIGGER shardid_fence_rows;"
+        );
+        let now: Vec<String> = found();
+        let new: Vec<&String> = now.iter().filter(|line| !whole.contains(line)).collect();
+        let says = format!(
+            "pg1: the guard of {schema}.item, in the old copy of shard {shard}, was switched off, and what somebody has written there goes with the copy: take that to where the shard lives, then `{mend}`"
+        );
+        assert_eq!(new, [&says]);
+        for how in ["--dry-run", "--yes"] {
+            let refused = estate.run(&["retire", &id, how]).refused();
+            let says = format!("the guard of table {schema}.item was switched off");
+            assert!(refused.contains(&says) && refused.contains(&mend), "{refused}");
+        }
+        let way_back =
+            format!("SELECT subenabled FROM pg_subscription WHERE subname = 'shardid_back_{id}'");
+        assert_eq!(estate.psql("pg1", &way_back), "t");
+        estate.psql("pg1", &mend);
+        assert_eq!(found(), whole);
+        let mut client = estate.node("pg1").connect("app");
+        let replica = format!(
+            "SET session_replication_role = replica; INSERT INTO {schema}.item (n) VALUES (-1)"
+        );
+        expect_error(&mut client, &replica, "SI001");
+    }
+    estate.run(&["retire", &id, "--yes"]).ok();
     estate.assert_no_trace(shard);
 }
 

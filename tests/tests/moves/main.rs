@@ -32,3 +32,5 @@ mod traffic;
 mod unseen;
 mod versions;
 mod zoo;
+mod zoo_back;
+mod zoo_kinds;

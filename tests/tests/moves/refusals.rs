@@ -7,6 +7,10 @@ use shardid_tests::estate::{DATABASE, Estate, schema};
 
 use crate::shared;
 
+/// What a move does not carry, and works without; a kind for each part of the query.
+const NOT_CARRIED: &str = include_str!("../../../sql/postgres/move/check/not_carried.sql");
+const LIMITS: &str = include_str!("../../../docs/limits.md");
+
 /// Everything that moves leave on any node, and what the journal has.
 fn made(estate: &Estate) -> String {
     let mut found = estate.psql("pg1", "SELECT count(*) FROM shardid.move");
@@ -62,7 +66,11 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
              CREATE TABLE computed (a int, id int GENERATED ALWAYS AS (a * 2) STORED PRIMARY KEY);
              CREATE DOMAIN wrapped AS json; CREATE TYPE within AS (a int, w wrapped[]);
              CREATE TABLE deep (w within, plain varchar(5)); ALTER TABLE deep REPLICA IDENTITY FULL;
-             CREATE TABLE odd_types (a varchar(5), b int[], c numrange, d own) ; ALTER TABLE odd_types REPLICA IDENTITY FULL;
+             CREATE TABLE odd_types (a varchar(5), b int[], c int4range, d own, e numeric(9, 2), f numeric(9, 2)[]); ALTER TABLE odd_types REPLICA IDENTITY FULL;
+             CREATE COLLATION alike (provider = icu, locale = 'und', deterministic = false); CREATE DOMAIN price AS numeric;
+             CREATE TABLE alike_rows (a price, b float8[], c numrange, d jsonb, e text COLLATE alike, f interval); ALTER TABLE alike_rows REPLICA IDENTITY FULL;
+             CREATE TEXT SEARCH DICTIONARY public.apart (TEMPLATE = pg_catalog.simple); CREATE TEXT SEARCH CONFIGURATION mapped (PARSER = pg_catalog.default);
+             ALTER TEXT SEARCH CONFIGURATION mapped ADD MAPPING FOR asciiword WITH public.apart;
              CREATE TABLE sorted_text (id int PRIMARY KEY, a text COLLATE \"en-x-icu\");
              CREATE TABLE found (id int PRIMARY KEY, x text, v tsvector GENERATED ALWAYS AS (to_tsvector('english', x)) STORED);
              CREATE INDEX by_words ON found USING gin (to_tsvector('english', x));
@@ -122,6 +130,13 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
         "table shard_0000.later has replica identity later_pkey, which is deferrable",
         "table shard_0000.computed has replica identity computed_pkey, with a generated column",
         "column w of shard_0000.deep is of type shard_0000.within, by which no row can be found",
+        "column a of shard_0000.alike_rows is of type shard_0000.price, of which two values may be equal and not the same",
+        "column b of shard_0000.alike_rows is of type double precision[], of which",
+        "column c of shard_0000.alike_rows is of type numrange, of which",
+        "column d of shard_0000.alike_rows is of type jsonb, of which",
+        "column e of shard_0000.alike_rows is of type text, of which",
+        "column f of shard_0000.alike_rows is of type interval, of which",
+        "text search configuration shard_0000.mapped needs text search dictionary public.apart",
         "statistics object public.of_target needs table shard_0000.target",
         "extension pg_trgm is in schema shard_0000, and is not carried",
         "node pg2: extension hstore is in schema other, and in schema public where the shard is",
@@ -140,7 +155,8 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
         "pg_trgm needs",
         "RI_Constraint",
         "en-x-icu",
-        "text search",
+        "shard_0000.cfg",
+        "shard_0000.dict",
         "information_schema",
     ] {
         assert!(!said.contains(fine), "{fine}\nis in\n{said}");
@@ -159,6 +175,64 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
     let dry = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]);
     assert_eq!(dry.code, 1, "a dry run refuses as well");
     assert_eq!(made(&estate), before);
+}
+
+/// The page names the kinds that the program does, and the program whatever there is of each.
+#[test]
+fn all_that_stays_behind_is_named_by_the_page_and_before_a_move() {
+    let kinds: Vec<&str> = NOT_CARRIED
+        .lines()
+        .filter_map(|line| line.strip_prefix("SELECT '")?.strip_suffix("' AS kind,"))
+        .collect();
+    assert_eq!(kinds.len(), NOT_CARRIED.matches("\nUNION\n").count() + 1, "{kinds:?}");
+    let (_, page) = LIMITS.split_once("**Not carried:** ").expect("the page has it");
+    let page = page.split('.').next().expect("a sentence").replace('\n', " ");
+    let page: Vec<&str> = page.split(", ").map(|part| part.trim_start_matches("and ")).collect();
+    for (kind, part) in kinds.iter().zip(&page) {
+        assert!(part.starts_with(kind), "{kind}: {page:?}");
+    }
+    assert_eq!(kinds.len(), page.len(), "{kinds:?} {page:?}");
+
+    let estate = Estate::start(2, 4);
+    let ours: Vec<u32> = (0..4).filter(|shard| estate.home(*shard) == "pg1").collect();
+    let (shard, schema) = (ours[0], schema(ours[0]));
+    estate.make_tables(shard);
+    let moving = [&*ours[0].to_string(), &*ours[1].to_string(), "--to", "pg2", "--dry-run"];
+    let moving: Vec<&str> = ["move"].into_iter().chain(moving).collect();
+    let notes = || {
+        let said = estate.run(&moving);
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        let notes = said.stderr.lines().filter(|line| line.starts_with("  note: "));
+        notes.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(notes(), [""; 0]);
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE PUBLICATION theirs FOR TABLE {schema}.item; CREATE ROLE app;
+             INSERT INTO pg_seclabel VALUES ('{schema}.item'::regclass, 'pg_class'::regclass, 0, 'guard', 'secret');
+             CREATE FUNCTION public.on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
+             CREATE EVENT TRIGGER theirs ON ddl_command_end EXECUTE FUNCTION public.on_ddl();
+             SELECT lo_create(0); SELECT lo_create(0);
+             ALTER ROLE app IN DATABASE {DATABASE} SET work_mem = '1MB'"
+        ),
+    );
+    assert_eq!(
+        notes(),
+        [
+            format!(
+                "  note: shard {shard}: publication of table {schema}.item in publication theirs stays behind on pg1"
+            ),
+            format!(
+                "  note: shard {shard}: the security label of table {schema}.item by guard stays behind on pg1"
+            ),
+            "  note: event trigger theirs stays behind on pg1".to_owned(),
+            "  note: large objects (2) stay behind on pg1".to_owned(),
+            format!(
+                "  note: settings of role app in database {DATABASE} (work_mem=1MB) stay behind on pg1"
+            ),
+        ]
+    );
 }
 
 #[test]

@@ -80,6 +80,13 @@ fn outside(schema: &str, other: &str) -> Vec<(String, &'static str, String)> {
             "operator {o}.~~~",
             "OPERATOR {o}.~~~ (NONE, {s}.mood)",
         ),
+        // It is the whole database's, and so are columns of its types.
+        ("EXTENSION pg_trgm SCHEMA {s}", "extension pg_trgm", "EXTENSION pg_trgm"),
+        (
+            "EXTENSION isn SCHEMA {s}; CREATE TABLE {o}.books (id {s}.isbn)",
+            "column id of table {o}.books",
+            "TABLE {o}.books; DROP EXTENSION isn",
+        ),
     ]
     .into_iter()
     .map(|(make, name, end)| {

@@ -1,15 +1,17 @@
 //! The fingerprint of a schema: every change of a definition is noticed by it, and nothing else is.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
+use shardid_tests::Installation;
 use shardid_tests::estate::Estate;
 use shardid_tests::postgres::Client;
 
-use crate::carried::{RICH, make_roles};
+use crate::carried::{make_roles, rich};
 use crate::shared;
 
 const QUERIES: &str = include_str!("../../../sql/postgres/move/carry/fingerprint.sql");
-const CHANGES: &str = include_str!("zoo_changes.sql");
+pub(crate) const CHANGES: &str = include_str!("zoo_changes.sql");
 const SAME: &str = include_str!("zoo_same.sql");
 
 /// What a move refuses before it begins, and may be made while it is under way.
@@ -27,16 +29,16 @@ const ELSEWHERE: &str = "
 ";
 
 /// A schema with one of everything, and how to ask for its fingerprint.
-struct Zoo {
-    client: Client,
-    schema: String,
+pub(crate) struct Zoo {
+    pub(crate) client: Client,
+    pub(crate) schema: String,
     shard: u32,
     noted: String,
     changed: String,
 }
 
 impl Zoo {
-    fn open(estate: &'static Estate) -> Self {
+    pub(crate) fn open(estate: &'static Estate) -> Self {
         make_roles(estate);
         let shard = shared::shard();
         let mut client = estate.node("pg1").connect("app");
@@ -44,7 +46,10 @@ impl Zoo {
         let row = client.query_one(QUERIES, &[]).unwrap();
         let schema = format!("Zoo \"{shard}\"");
         let zoo = Self { client, schema, shard, noted: row.get(0), changed: row.get(1) };
-        let named = format!("ALTER SCHEMA shard_{shard:04} RENAME TO \"@\"; {RICH}; {NOT_CARRIED}");
+        let named = format!(
+            "ALTER SCHEMA shard_{shard:04} RENAME TO \"@\"; {}; {NOT_CARRIED}",
+            rich(Installation::get())
+        );
         estate.psql("pg1", &zoo.filled(&named));
         zoo
     }
@@ -72,7 +77,8 @@ impl Zoo {
     }
 }
 
-fn statements(text: &str) -> impl Iterator<Item = &str> {
+/// The statements of a file, one a line.
+pub(crate) fn statements(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.starts_with("--"))
 }
 
@@ -167,4 +173,23 @@ fn the_fingerprint_reaches_every_catalog_that_an_object_of_a_schema_can_have_row
     assert!(missed.is_empty(), "the zoo has nothing in {missed:?}");
     let known: Vec<&&str> = elsewhere.iter().filter(|name| reached.contains(**name)).collect();
     assert!(known.is_empty(), "{known:?} have rows of the schema after all");
+}
+
+/// It is made while writers wait. The zoo has some 250 objects.
+#[test]
+fn the_last_look_at_a_schema_takes_milliseconds() {
+    let mut zoo = Zoo::open(shared::estate());
+    let before = zoo.take();
+    let by_index = include_str!("../../../sql/postgres/move/carry/by_index.sql");
+    zoo.run(by_index);
+    let (mut quick, mut objects) = (Duration::MAX, 0);
+    for _ in 0..20 {
+        let began = Instant::now();
+        assert_eq!(zoo.changed(&before), [""; 0]);
+        quick = quick.min(began.elapsed());
+        objects = before.matches("\": [\"").count();
+    }
+    eprintln!("the last look at {objects} objects takes {quick:?}");
+    assert!(objects > 200, "{objects}");
+    assert!(quick < Duration::from_millis(60), "{quick:?}");
 }

@@ -81,16 +81,15 @@ pub(super) async fn compare(
     }
     let mut failures = Vec::new();
     let dump = dump_version().await?;
-    if dump < from.major {
+    // It reads the one, and says of both whether they are the same.
+    let (node, newest) =
+        if to.major > from.major { (target, to.major) } else { (source, from.major) };
+    if dump < newest {
         failures.push(
-            Failure::new(format!(
-                "pg_dump {dump} cannot dump node {source} (PostgreSQL {})",
-                from.major
-            ))
-            .hint(format!(
-                "install the client programs of PostgreSQL {}, or name their pg_config in PG_CONFIG",
-                from.major
-            )),
+            Failure::new(format!("pg_dump {dump} cannot dump node {node} (PostgreSQL {newest})"))
+                .hint(format!(
+                    "install the client programs of PostgreSQL {newest}, or name their pg_config in PG_CONFIG"
+                )),
         );
     }
     failures.extend(differences(from, to, source, target));

@@ -1,6 +1,8 @@
 //! What of a shard, as it is, can be moved?
 
-use shardid_cluster::Shard;
+use std::collections::BTreeSet;
+
+use shardid_cluster::{NodeName, Shard};
 
 use crate::failure::Failure;
 use crate::moving::home::Home;
@@ -37,15 +39,25 @@ pub(super) async fn shard_problems(
     Ok((Some(home), problems))
 }
 
-/// Says what of a schema is not carried, and what works without it.
+/// Says what of a schema is not carried, and what works without it; of the database as well, where
+/// `told` does not have its node.
 pub(super) async fn stays_behind(
     source: &mut MoveSession,
     shard: Shard,
     schema: &str,
+    told: &mut BTreeSet<NodeName>,
 ) -> Result<(), Failure> {
-    let query = sqlx::query_scalar(sql!("move/closure.sql", "move/check/not_carried.sql"));
-    for what in source.column::<String>(query.bind(schema)).await? {
-        talk::line(format_args!("  note: shard {shard}: {what} on {}", source.node));
+    let query = sqlx::query_as(sql!("move/closure.sql", "move/check/not_carried.sql"));
+    let is_told = !told.insert(source.node.clone());
+    let rows: Vec<(String, String, bool)> = source.rows(query.bind(schema)).await?;
+    for (_, what, is_of_database) in rows {
+        match is_of_database {
+            false => {
+                talk::line(format_args!("  note: shard {shard}: {what} on {}", source.node));
+            }
+            true if is_told => {}
+            true => talk::line(format_args!("  note: {what} on {}", source.node)),
+        }
     }
     Ok(())
 }

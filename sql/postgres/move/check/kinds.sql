@@ -18,28 +18,48 @@ SELECT format('trigger %I of %I.%I fires on replicated rows too, and would fire 
   FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE n.nspname = $1 AND NOT t.tgisinternal AND t.tgfoid IS DISTINCT FROM to_regprocedure('shardid.refuse_write()') AND t.tgenabled IN ('A', 'R')
 UNION ALL
-SELECT format('column %I of %I.%I is of type %s, by which no row can be found', a.attname, n.nspname, c.relname, format_type(a.atttypid, NULL)),
+-- Rows are found by all their columns. What a type is made of in the end may have nothing to be compared
+-- by, or equal values that are not the same, as 1.0 and 1.00: one row would be taken for another. The
+-- server itself says which types have none: their B-trees may keep one value for all that are equal.
+SELECT format('column %I of %I.%I is of type %s, %s', a.attname, n.nspname, c.relname, format_type(a.atttypid, a.atttypmod),
+              CASE WHEN found.has_nothing THEN 'by which no row can be found'
+                   ELSE 'of which two values may be equal and not the same: by REPLICA IDENTITY FULL one row is taken for another' END),
        format('ALTER TABLE %1$I.%2$I ADD PRIMARY KEY (...); and ALTER TABLE %1$I.%2$I REPLICA IDENTITY DEFAULT;', n.nspname, c.relname)
   FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+  CROSS JOIN LATERAL (
+      WITH RECURSIVE part (type, typmod, sorted) AS (
+          SELECT a.atttypid, a.atttypmod, a.attcollation
+          UNION
+          SELECT x.type, x.typmod, x.sorted FROM part p JOIN pg_type t ON t.oid = p.type
+          CROSS JOIN LATERAL (
+              SELECT t.typbasetype, t.typtypmod, p.sorted WHERE t.typtype = 'd'
+              UNION ALL SELECT t.typelem, p.typmod, p.sorted WHERE t.typcategory = 'A'
+              UNION ALL SELECT r.rngsubtype, -1, r.rngcollation FROM pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
+              UNION ALL SELECT f.atttypid, f.atttypmod, f.attcollation FROM pg_attribute f WHERE t.typtype = 'c' AND f.attrelid = t.typrelid AND f.attnum > 0 AND NOT f.attisdropped) AS x (type, typmod, sorted)
+      ), compared AS (
+          SELECT p.type, p.typmod, p.sorted, o.opcintype, e.amproc AS equal_image
+            FROM part p JOIN pg_type t ON t.oid = p.type
+            CROSS JOIN (SELECT oid AS btree FROM pg_am WHERE amname = 'btree') m
+            LEFT JOIN pg_opclass o ON o.opcdefault AND o.opcmethod IN (SELECT oid FROM pg_am WHERE amname IN ('btree', 'hash'))
+             AND (o.opcintype = t.oid
+                  OR NOT EXISTS (SELECT FROM pg_opclass own WHERE own.opcdefault AND own.opcmethod = o.opcmethod AND own.opcintype = t.oid)
+                     AND EXISTS (SELECT FROM pg_cast k WHERE k.castsource = t.oid AND k.casttarget = o.opcintype AND k.castmethod = 'b'))
+            LEFT JOIN pg_amproc e ON e.amprocfamily = o.opcfamily AND e.amproclefttype = o.opcintype AND e.amprocrighttype = o.opcintype
+             AND e.amprocnum = 4 AND o.opcmethod = m.btree
+           WHERE t.typtype = 'b' AND t.typcategory <> 'A'
+      ), leaf AS (
+          SELECT type, bool_and(opcintype IS NULL) AS has_nothing,
+                 -- What is rounded to a scale has that scale.
+                 coalesce(bool_or(type = 'numeric'::regtype AND typmod >= 0
+                     OR equal_image = 'btequalimage'::regproc
+                     OR equal_image = 'btvarstrequalimage'::regproc
+                        AND (sorted = 0 OR (SELECT l.collisdeterministic FROM pg_collation l WHERE l.oid = sorted))), false) AS is_same
+            FROM compared GROUP BY type, typmod, sorted
+      )
+      SELECT bool_or(l.has_nothing) AS has_nothing FROM leaf l WHERE l.has_nothing OR NOT l.is_same
+  ) AS found
  WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relreplident = 'f' AND a.attnum > 0 AND NOT a.attisdropped
-   AND a.attgenerated = ''
-   -- What it is made of in the end has nothing to be compared by.
-   AND EXISTS (
-       WITH RECURSIVE part (type) AS (
-           SELECT a.atttypid
-           UNION
-           SELECT x.type FROM part p JOIN pg_type t ON t.oid = p.type
-           CROSS JOIN LATERAL (
-               SELECT t.typbasetype WHERE t.typtype = 'd'
-               UNION ALL SELECT t.typelem WHERE t.typcategory = 'A'
-               UNION ALL SELECT f.atttypid FROM pg_attribute f WHERE t.typtype = 'c' AND f.attrelid = t.typrelid AND f.attnum > 0 AND NOT f.attisdropped) AS x(type)
-       )
-       SELECT FROM part p JOIN pg_type t ON t.oid = p.type
-        WHERE t.typtype = 'b' AND t.typcategory <> 'A'
-          AND NOT EXISTS (
-              SELECT FROM pg_opclass o JOIN pg_am m ON m.oid = o.opcmethod AND m.amname IN ('btree', 'hash')
-               WHERE o.opcdefault AND (o.opcintype = t.oid
-                   OR EXISTS (SELECT FROM pg_cast k WHERE k.castsource = t.oid AND k.casttarget = o.opcintype AND k.castmethod = 'b'))))
+   AND a.attgenerated = '' AND found.has_nothing IS NOT NULL
 UNION ALL
 SELECT format('%s is not carried', pg_describe_object('pg_cast'::regclass, k.oid, 0)),
        format('DROP CAST (%s AS %s);', format_type(k.castsource, NULL), format_type(k.casttarget, NULL))

@@ -1,0 +1,228 @@
+//! Do two servers have the same definitions? One pg_dump says it of both, in the same words where
+//! they are of one major version, and else but for what such a pair is known to write differently.
+
+use std::collections::BTreeMap;
+
+use super::dumped::without_sequence_rules;
+use super::move_session::MoveSession;
+use crate::failure::Failure;
+
+/// Definitions by their kind and name.
+pub(super) type Definitions = BTreeMap<String, String>;
+
+/// How definitions of two servers are compared.
+pub(super) struct Comparison {
+    /// Of which major version the first is, and the second.
+    pub(super) majors: (i32, i32),
+    /// Whether the rules of sequences count, such as their increment, which a rollback carries itself.
+    pub(super) with_rules: bool,
+}
+
+/// The major version of a server, as 15.
+pub(super) fn major_of(server: &MoveSession) -> i32 {
+    server.connection.server_version_num().map_or(0, |number| (number / 10_000) as i32)
+}
+
+impl Comparison {
+    /// Of two servers, with all there is.
+    pub(super) fn of(one: &MoveSession, other: &MoveSession) -> Self {
+        Self { majors: (major_of(one), major_of(other)), with_rules: true }
+    }
+
+    /// What there is in one alone, or in both in words that mean something else.
+    pub(super) fn differences(&self, one: &Definitions, other: &Definitions) -> Vec<String> {
+        let differs = |what: &str, text: &str| {
+            other.get(what).is_none_or(|other| !self.is_same(what, text, other))
+        };
+        let first = one.iter().filter(|(what, text)| differs(what, text)).map(|(what, _)| what);
+        first.chain(other.keys().filter(|what| !one.contains_key(*what))).cloned().collect()
+    }
+
+    fn is_same(&self, what: &str, one: &str, other: &str) -> bool {
+        let is_bare = !self.with_rules && what.starts_with("SEQUENCE ");
+        let bare =
+            |text: &str| if is_bare { without_sequence_rules(text) } else { text.to_owned() };
+        let (one, other) = (bare(one), bare(other));
+        let ((older, from), (newer, to)) = match self.majors {
+            (first, second) if first <= second => ((one, first), (other, second)),
+            (first, second) => ((other, second), (one, first)),
+        };
+        let applies = |difference: &&Difference| {
+            from < difference.since
+                && difference.since <= to
+                && difference.kinds.iter().any(|kind| what.starts_with(kind))
+        };
+        older == newer
+            || DIFFERENCES.iter().filter(applies).any(|known| (known.is_same)(&older, &newer))
+    }
+}
+
+/// What servers before a version write in other words than those from it on.
+struct Difference {
+    since: i32,
+    kinds: &'static [&'static str],
+    /// Whether two texts, of an older and a newer server, say the same.
+    is_same: fn(&str, &str) -> bool,
+}
+
+/// All there is of that, for each pair of versions that has one of these between them. The zoo of the
+/// tests, moved between them, has all of it and nothing else.
+const DIFFERENCES: [Difference; 3] = [
+    Difference { since: 16, kinds: &["VIEW ", "RULE "], is_same: up_to_qualifiers },
+    Difference { since: 16, kinds: &["COLLATION "], is_same: up_to_locale },
+    Difference { since: 17, kinds: &["ACL "], is_same: up_to_maintain },
+];
+
+/// A view of one table has its columns without that table's name.
+fn up_to_qualifiers(older: &str, newer: &str) -> bool {
+    let (older, newer) = (tokens(older), tokens(newer));
+    let (mut one, mut other) = (older.as_slice(), newer.as_slice());
+    while let [first, rest @ ..] = one {
+        if let [".", after @ ..] = rest
+            && is_name(first)
+            && !matches!(other, [same, ".", ..] if same == first)
+        {
+            one = after;
+            continue;
+        }
+        match other {
+            [same, rest_of_other @ ..] if same == first => (one, other) = (rest, rest_of_other),
+            _ => return false,
+        }
+    }
+    other.is_empty()
+}
+
+/// The names, strings and signs of a text.
+fn tokens(text: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let is_more = |c: char| !(c.is_alphanumeric() || c == '_' || c == '$');
+        let length = match first {
+            '\'' | '"' => rest[1..].find(first).map_or(rest.len(), |at| at + 2),
+            _ if is_more(first) => first.len_utf8(),
+            _ => rest.find(is_more).unwrap_or(rest.len()),
+        };
+        tokens.push(&rest[..length]);
+        rest = rest[length..].trim_start();
+    }
+    tokens
+}
+
+fn is_name(token: &str) -> bool {
+    token.starts_with(|c: char| c == '"' || c == '_' || c.is_alphabetic())
+}
+
+/// The locale of ICU is written in its shortest form.
+fn up_to_locale(older: &str, newer: &str) -> bool {
+    let without = |text: &str| {
+        let (before, rest) = text.split_once("(provider = icu, locale = '")?;
+        Some((before.to_owned(), rest.split_once('\'')?.1.to_owned()))
+    };
+    without(older).is_some_and(|older| Some(older) == without(newer))
+}
+
+/// There is one privilege more, which its owner has.
+fn up_to_maintain(older: &str, newer: &str) -> bool {
+    const ALL: &str = " SELECT,INSERT,REFERENCES,DELETE,TRIGGER,TRUNCATE,UPDATE ON TABLE ";
+    let older = older.replace(ALL, " ALL ON TABLE ");
+    older == newer.replace("MAINTAIN,", "").replace(ALL, " ALL ON TABLE ")
+}
+
+/// Whether our pg_dump can read all of these servers.
+pub(super) async fn is_read(servers: &[&MoveSession]) -> Result<bool, Failure> {
+    let version = super::dumped::dump_version().await?;
+    Ok(servers.iter().all(|server| major_of(server) <= version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Comparison, Definitions};
+
+    fn differ(majors: (i32, i32), what: &str, one: &str, other: &str) -> bool {
+        let of = |text: &str| Definitions::from([(what.to_owned(), text.to_owned())]);
+        !Comparison { majors, with_rules: true }.differences(&of(one), &of(other)).is_empty()
+    }
+
+    /// What an older and a newer server say of the same, and what neither may say for it.
+    #[test]
+    fn between_versions_no_more_may_differ_than_is_known_to() {
+        let view = "CREATE VIEW s.v AS\n SELECT \"t x\".t,\n    (t.b + 1) AS more,\n    t.t\n   FROM s.t\n  WHERE (t.c = 'a  b.c')";
+        let bare = "CREATE VIEW s.v AS\n SELECT t,\n    (b + 1) AS more,\n    t FROM s.t\n  WHERE (c = 'a  b.c')";
+        let icu = |locale: &str| {
+            format!(
+                "CREATE COLLATION s.c (provider = icu, locale = '{locale}', deterministic = false);"
+            )
+        };
+        let grant = "GRANT SELECT ON TABLE s.t TO r;";
+        let older = format!(
+            "REVOKE SELECT,INSERT,REFERENCES,DELETE,TRIGGER,TRUNCATE,UPDATE ON TABLE s.t FROM o;\nGRANT SELECT,UPDATE ON TABLE s.t TO o;\n{grant}"
+        );
+        let newer = format!(
+            "REVOKE ALL ON TABLE s.t FROM o;\nGRANT SELECT,MAINTAIN,UPDATE ON TABLE s.t TO o;\n{grant}"
+        );
+        for (what, since, older, newer, others) in [
+            (
+                "VIEW v",
+                16,
+                view.to_owned(),
+                bare.to_owned(),
+                [
+                    bare.replace("(b ", "(x.b "),
+                    bare.replace("a  b", "a b"),
+                    bare.replace("FROM s.t", "FROM r.t"),
+                    bare.replace("'a  b.c')", "'a  b.c') AND x"),
+                ],
+            ),
+            (
+                "COLLATION c",
+                16,
+                icu("en-u-kn-true"),
+                icu("en-u-kn"),
+                [
+                    icu("en").replace("icu", "libc"),
+                    icu("en").replace("false", "true"),
+                    icu("en").replace("s.c", "s.d"),
+                    icu("en").replace("deterministic", "more"),
+                ],
+            ),
+            (
+                "ACL TABLE t",
+                17,
+                older.clone(),
+                newer.clone(),
+                [
+                    newer.replace("TO r", "TO q"),
+                    newer.replace(grant, ""),
+                    newer.replace("MAINTAIN,UPDATE", "MAINTAIN,UPDATE,DELETE"),
+                    newer.replace("GRANT SELECT ON", "GRANT ALL ON"),
+                ],
+            ),
+        ] {
+            assert!(!differ((since - 1, since), what, &older, &newer), "{what}");
+            assert!(!differ((since, since - 1), what, &newer, &older), "{what}, the other way");
+            assert!(differ((since, since + 1), what, &older, &newer), "{what}, of later ones");
+            assert!(differ((since - 1, since), "TABLE x", &older, &newer), "{what}, as a table");
+            for other in others {
+                assert!(differ((since - 1, since), what, &older, &other), "{other}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_one_has_alone_differs_and_rules_of_sequences_where_they_count() {
+        let sequence = |rule: &str| {
+            Definitions::from([(
+                "SEQUENCE q".to_owned(),
+                format!("CREATE SEQUENCE s.q\n    {rule};"),
+            )])
+        };
+        let (one, other) = (sequence("CACHE 1"), sequence("CACHE 5"));
+        let with = |with_rules| Comparison { majors: (17, 17), with_rules };
+        assert_eq!(with(true).differences(&one, &other), ["SEQUENCE q"]);
+        assert_eq!(with(false).differences(&one, &other), [""; 0]);
+        assert_eq!(with(false).differences(&Definitions::new(), &other), ["SEQUENCE q"]);
+        assert_eq!(with(false).differences(&one, &Definitions::new()), ["SEQUENCE q"]);
+    }
+}
