@@ -2935,7 +2935,9 @@ BEGIN
             (SELECT b.classid, b.objid, b.objsubid, b.privilege, b.grantable, b.grantee, b.grantor FROM before b WHERE b.initial
             EXCEPT (SELECT b.classid, b.objid, b.objsubid, b.privilege, b.grantable, b.grantee, b.grantor FROM before b WHERE NOT b.initial
                 EXCEPT SELECT n.* FROM now n))
-            UNION (SELECT n.* FROM now n EXCEPT SELECT b.classid, b.objid, b.objsubid, b.privilege, b.grantable, b.grantee, b.grantor FROM before b WHERE NOT b.initial)
+            -- What somebody had given on is its owner's grant now.
+            UNION SELECT n.* FROM now n WHERE NOT EXISTS (SELECT FROM before b WHERE NOT b.initial
+                AND (b.classid, b.objid, b.objsubid, b.privilege, b.grantable, b.grantee) = (n.classid, n.objid, n.objsubid, n.privilege, n.grantable, n.grantee))
         ), roles AS (
             SELECT i.classid, i.objid, i.objsubid, format('%s=%s/%s', (SELECT quote_ident(r.rolname) FROM pg_roles r WHERE r.oid = i.grantee),
                 string_agg((letters ->> i.privilege) || CASE WHEN i.grantable THEN '*' ELSE '' END, ''), (SELECT quote_ident(r.rolname) FROM pg_roles r WHERE r.oid = i.grantor))::aclitem AS item

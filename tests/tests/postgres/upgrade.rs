@@ -125,9 +125,11 @@ fn what_users_have_granted_before_an_update_is_in_dumps_after_it() {
     );
     for version in shipped() {
         let database = Database::fresh_plain();
-        let maker = database.role("maker");
+        let (maker, lead) = (database.role("maker"), database.role("lead"));
         database.psql(&format!(
             "CREATE EXTENSION shardid VERSION '{version}';
+             GRANT EXECUTE ON FUNCTION create_shard TO {lead} WITH GRANT OPTION; SET ROLE {lead};
+             GRANT EXECUTE ON FUNCTION create_shard TO {maker} WITH GRANT OPTION; RESET ROLE;
              GRANT INSERT, UPDATE ON shardid.shard TO {maker} WITH GRANT OPTION; GRANT UPDATE (shard) ON shardid.id_sequence TO {maker};
              GRANT EXECUTE ON FUNCTION create_ticket TO {maker}; REVOKE EXECUTE ON FUNCTION shardid.take_gapless FROM PUBLIC;
              GRANT USAGE ON SCHEMA shardid TO {maker}; REVOKE SELECT ON shardid.ticket FROM PUBLIC;
