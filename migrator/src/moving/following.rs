@@ -35,6 +35,8 @@ const ASK_EVERY: Duration = Duration::from_millis(500);
 struct Copying {
     tables: i64,
     copied: i64,
+    /// Copied, and at one moment with every other table that is ready.
+    ready: i64,
     errors: i64,
     enabled: bool,
 }
@@ -48,7 +50,8 @@ struct Table {
     bytes: i64,
 }
 
-/// Waits until every table is copied, and says how far it is.
+/// Waits until every table is copied and all are at one moment, and says how far it is. Until
+/// then a row may be there without the one that it refers to, so no foreign key can be made.
 pub(super) async fn await_copy(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     let name = context.record.stream();
     let mut copy = Copy::of(context).await?;
@@ -59,15 +62,21 @@ pub(super) async fn await_copy(context: &mut MoveContext<'_>) -> Result<(), Fail
     loop {
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
         let now: Copying = context.target.row(query).await?.ok_or_else(|| gone(context, &name))?;
-        if now.copied == now.tables {
+        if now.ready == now.tables {
             context.progress.clear();
             return Ok(());
         }
         errors.see(context, now.errors).await?;
         check_enabled(context, &name, now.enabled)?;
-        let active = lag(context, &name, None).await?.active;
-        reading.see(context, active).await?;
-        stall.see(context, (now.copied, copy.arrived.clone()))?;
+        let lag = lag(context, &name, None).await?;
+        reading.see(context, lag.active).await?;
+        // While tables are copied, that the stream goes on does not mean that they do.
+        let is_copied = now.copied == now.tables;
+        let applied = if is_copied { lag.position } else { 0 };
+        stall.see(context, (now.ready, now.copied, copy.arrived.clone(), applied))?;
+        if is_copied {
+            nudge(&mut context.source).await?;
+        }
         check_stop()?;
         if asked.elapsed() >= ASK_EVERY {
             asked = Instant::now();

@@ -2,9 +2,10 @@
 //! what comes is written.
 
 use std::fs;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use shardid_tests::estate::{DATABASE, Estate, schema};
+use shardid_tests::estate::{DATABASE, Estate, Writer, schema};
 use shardid_tests::program::Run;
 use shardid_tests::{Builder, crowded, wait_until};
 
@@ -448,4 +449,66 @@ fn a_copy_whose_slot_is_lost_while_it_is_copied_is_given_up() {
     assert!(said.stderr.contains(&format!("`shardid abort {id}`")), "{}", said.stderr);
     estate.run(&["abort", &id, "--yes"]).ok();
     estate.assert_no_trace(shard);
+}
+
+/// A table whose copy began late is ahead of what the stream has applied to the others, so a row
+/// was there without the one that it refers to, and the move failed at its foreign key.
+#[test]
+fn a_copy_that_is_ahead_of_the_stream_is_given_its_foreign_keys_when_the_stream_is_there_too() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let (number, schema) = (shard.to_string(), schema(shard));
+    let first = Writer::begin(estate, shard, 0, Duration::from_millis(2));
+    first.wait_for(10);
+    let mut tally = first.end();
+    let mut held = estate.run_held(
+        "copying/before-Subscribe",
+        &["move", &number, "--to", "pg2", "--verify", "none", "--yes"],
+    );
+    // Copies of lines fail until the stream is behind with items, which take their time; the triggers
+    // are gone before the definitions are compared.
+    estate.psql(
+        "pg2",
+        &format!(
+            "CREATE SEQUENCE copies_of_{schema};
+             GRANT SELECT ON SEQUENCE copies_of_{schema} TO public;
+             CREATE FUNCTION fails_of_{schema}() RETURNS trigger LANGUAGE plpgsql AS $$
+               BEGIN
+                 IF NOT (SELECT is_called FROM public.copies_of_{schema}) THEN PERFORM pg_sleep(4); RAISE 'not yet'; END IF;
+                 RETURN NEW;
+               END $$;
+             CREATE FUNCTION slow_of_{schema}() RETURNS trigger LANGUAGE plpgsql AS $$
+               BEGIN PERFORM pg_sleep(0.02); RETURN NEW; END $$;
+             CREATE TRIGGER fails BEFORE INSERT ON {schema}.line FOR EACH ROW EXECUTE FUNCTION fails_of_{schema}();
+             CREATE TRIGGER slow BEFORE INSERT ON {schema}.item FOR EACH ROW EXECUTE FUNCTION slow_of_{schema}();
+             ALTER TABLE {schema}.line ENABLE ALWAYS TRIGGER fails;
+             ALTER TABLE {schema}.item ENABLE ALWAYS TRIGGER slow;"
+        ),
+    );
+    held.go_on();
+    let states = format!(
+        "SELECT string_agg(srsubstate::text, '' ORDER BY srrelid::regclass::text) FROM pg_subscription_rel
+          WHERE srrelid IN ('{schema}.item'::regclass, '{schema}.line'::regclass)"
+    );
+    let wait_for = |wanted| {
+        wait_until(Duration::from_secs(60), "items and lines to be copied as far", || {
+            estate.psql("pg2", &states) == wanted
+        });
+    };
+    wait_for("rd");
+    let writer = Writer::begin(estate, shard, 1 << 40, Duration::from_millis(2));
+    writer.wait_for(800);
+    estate.psql("pg2", &format!("SELECT nextval('copies_of_{schema}')"));
+    wait_for("rs");
+    estate.psql(
+        "pg2",
+        &format!("DROP FUNCTION fails_of_{schema}() CASCADE; DROP SEQUENCE copies_of_{schema}"),
+    );
+    // Here the foreign key was made.
+    sleep(Duration::from_secs(2));
+    tally.add(writer.end());
+    estate.psql("pg2", &format!("DROP FUNCTION slow_of_{schema}() CASCADE"));
+    let run = held.end();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    estate.assert_whole(shard, &tally);
 }
