@@ -175,21 +175,26 @@ fn the_fingerprint_reaches_every_catalog_that_an_object_of_a_schema_can_have_row
     assert!(known.is_empty(), "{known:?} have rows of the schema after all");
 }
 
-/// It is made while writers wait. The zoo has some 250 objects.
+/// It is made while writers wait. The zoo has some 250 objects. What a server takes to write out two
+/// of its catalogs is the measure, as machines differ and others use them.
 #[test]
 fn the_last_look_at_a_schema_takes_milliseconds() {
     let mut zoo = Zoo::open(shared::estate());
     let before = zoo.take();
-    let by_index = include_str!("../../../sql/postgres/move/carry/by_index.sql");
-    zoo.run(by_index);
-    let (mut quick, mut objects) = (Duration::MAX, 0);
+    zoo.run(include_str!("../../../sql/postgres/move/carry/by_index.sql"));
+    let write_out =
+        "SELECT count(d::text) + (SELECT count(a::text) FROM pg_attribute a) FROM pg_depend d";
+    let (mut quick, mut measure) = (Duration::MAX, Duration::MAX);
     for _ in 0..20 {
+        let began = Instant::now();
+        zoo.client.query_one(write_out, &[]).unwrap();
+        measure = measure.min(began.elapsed());
         let began = Instant::now();
         assert_eq!(zoo.changed(&before), [""; 0]);
         quick = quick.min(began.elapsed());
-        objects = before.matches("\": [\"").count();
     }
-    eprintln!("the last look at {objects} objects takes {quick:?}");
+    let objects = before.matches("\": [\"").count();
+    eprintln!("the last look at {objects} objects takes {quick:?}, the measure {measure:?}");
     assert!(objects > 200, "{objects}");
-    assert!(quick < Duration::from_millis(60), "{quick:?}");
+    assert!(quick < 5 * measure, "{quick:?}");
 }
