@@ -319,15 +319,16 @@ LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'shardid_ne
 COMMENT ON FUNCTION @extschema@.next_id(bigint) IS 'a new id on that shard';
 ALTER FUNCTION @extschema@.next_id() PARALLEL RESTRICTED;
 ALTER FUNCTION @extschema@.next_id_from(regclass) PARALLEL RESTRICTED;
-ALTER FUNCTION @extschema@.next_ids(integer, integer) PARALLEL RESTRICTED;
+-- ROWS 1: of more the planner may keep what one call gave for the next one with the same arguments.
+ALTER FUNCTION @extschema@.next_ids(integer, integer) PARALLEL RESTRICTED ROWS 1;
 ALTER FUNCTION @extschema@.next_ids(integer, integer) SET SCHEMA shardid;
 COMMENT ON FUNCTION shardid.next_ids(integer, integer) IS
     'next_ids(shard, count), as views and functions call it that were made with version 0.1.0';
 CREATE FUNCTION @extschema@.next_ids(shard bigint, count integer) RETURNS SETOF bigint
-LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 1000 AS 'MODULE_PATHNAME', 'shardid_next_ids';
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 1 AS 'MODULE_PATHNAME', 'shardid_next_ids';
 COMMENT ON FUNCTION @extschema@.next_ids(bigint, integer) IS 'that many new ids on that shard, rising';
 ALTER FUNCTION @extschema@.next_ticket(text) PARALLEL RESTRICTED;
-ALTER FUNCTION @extschema@.next_tickets(text, integer) PARALLEL RESTRICTED;
+ALTER FUNCTION @extschema@.next_tickets(text, integer) PARALLEL RESTRICTED ROWS 1;
 ALTER FUNCTION shardid.take_numbers(regclass, bigint) PARALLEL RESTRICTED;
 
 DROP FUNCTION shardid.first_id(bigint, text, bigint, boolean);
@@ -1007,6 +1008,33 @@ $$;
 COMMENT ON FUNCTION shardid.check_next_id(integer, name, regclass) IS
     'refuses a schema with a function next_id() that create_shard() has not made, or that belongs to somebody else';
 
+CREATE FUNCTION shardid.dropped_before(shard integer, layout text, OUT floor bigint, OUT replaces boolean)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    floor := shardid.remembered_floor(shard::bigint, layout);
+    -- A rollback would bring one back that this transaction has dropped, as it was before the ids of the new
+    -- one. Where the event trigger could not write, its row is there still, with a bare number: as of
+    -- now, also where this transaction sees the sequence as it was before. Whoever drops one has it
+    -- locked until the end: what others have dropped stays dropped.
+    replaces := shardid.has_dropped_id_sequence(shard, layout) OR EXISTS (SELECT FROM shardid.id_sequence s WHERE s.shard = dropped_before.shard
+        AND CASE WHEN s.sequence::regclass::text ~ '^[0-9]+$'
+            THEN EXISTS (SELECT FROM pg_locks l WHERE l.pid = pg_backend_pid() AND l.relation = s.sequence AND l.mode = 'AccessExclusiveLock'
+                AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))
+            ELSE NOT shardid.is_generator(s.sequence::regclass, s.shard, s.layout) END);
+    -- Its number may become that of anything. Who has written there since is right, too, and a role that
+    -- only makes them may not take rows away.
+    BEGIN
+        PERFORM shardid.remember_dropped(ARRAY(SELECT s.sequence::regclass FROM shardid.id_sequence s
+            WHERE s.shard = dropped_before.shard AND s.sequence::regclass::text ~ '^[0-9]+$'));
+        floor := shardid.remembered_floor(shard::bigint, layout);
+    EXCEPTION WHEN serialization_failure OR insufficient_privilege THEN
+        -- Then it stays for the next one.
+    END;
+END
+$$;
+COMMENT ON FUNCTION shardid.dropped_before(integer, text) IS
+    'how far ids of id sequences of that shard and layout went that were dropped, and whether one of them comes back by a rollback';
+
 CREATE FUNCTION shardid.create_shard(
     shard integer, schema name, layout text, if_not_exists boolean, above bigint
 ) RETURNS regclass
@@ -1018,6 +1046,7 @@ DECLARE
     generator regclass;
     lost boolean;
     furthest bigint;
+    before record;
 BEGIN
     PERFORM shardid.check_schema(path);
     -- Two sessions that make one shard: the second waits here, and then sees the first one's.
@@ -1086,7 +1115,10 @@ BEGIN
     IF to_regnamespace(quote_ident(path)) IS NULL THEN
         EXECUTE format('CREATE SCHEMA %I', path);
     END IF;
-    generator := shardid.create_generator(path, 'shard_id_seq'::name, shard, layout, greatest(known.floor, above), known.shard IS NOT NULL);
+    -- A table may have had an id sequence of this shard, and go on with the shard itself.
+    SELECT * INTO before FROM shardid.dropped_before(shard, layout);
+    generator := shardid.create_generator(path, 'shard_id_seq'::name, shard, layout, greatest(known.floor, above, before.floor),
+        known.shard IS NOT NULL OR before.replaces);
     EXECUTE format('COMMENT ON SEQUENCE %s IS %L', generator,
         format('id generator of shard %s (layout %s): use next_id(%s)', shard, layout, shard));
     -- It names the sequence, so that it depends on it, here and in what a dump is restored to.
@@ -1220,8 +1252,8 @@ DECLARE
     parts text[];
     generator regclass;
     known shardid.id_sequence;
-    floor bigint;
-    replaces boolean;
+    before record;
+    dropped record;
 BEGIN
     BEGIN
         parts := parse_ident(nullif(name, ''));
@@ -1261,26 +1293,12 @@ BEGIN
                 HINT = 'SELECT * FROM shardid.id_sequence;';
     END IF;
     -- One of this shard that was dropped may have been this table's.
-    floor := shardid.remembered_floor(shard::bigint, layout);
-    -- A rollback would bring one back that this transaction has dropped, as it was before the ids of the new
-    -- one. Where the event trigger could not write, its row is there still, with a bare number: as of
-    -- now, also where this transaction sees the sequence as it was before. Whoever drops one has it
-    -- locked until the end: what others have dropped stays dropped.
-    replaces := shardid.has_dropped_id_sequence(shard, layout) OR EXISTS (SELECT FROM shardid.id_sequence s WHERE s.shard = create_id_sequence.shard
-        AND CASE WHEN s.sequence::regclass::text ~ '^[0-9]+$'
-            THEN EXISTS (SELECT FROM pg_locks l WHERE l.pid = pg_backend_pid() AND l.relation = s.sequence AND l.mode = 'AccessExclusiveLock'
-                AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))
-            ELSE NOT shardid.is_generator(s.sequence::regclass, s.shard, s.layout) END);
-    -- Its number may become that of anything. Who has written there since is right, too, and a role that
-    -- only makes them may not take rows away.
-    BEGIN
-        PERFORM shardid.remember_dropped(ARRAY(SELECT s.sequence::regclass FROM shardid.id_sequence s
-            WHERE s.shard = create_id_sequence.shard AND s.sequence::regclass::text ~ '^[0-9]+$'));
-        floor := shardid.remembered_floor(shard::bigint, layout);
-    EXCEPTION WHEN serialization_failure OR insufficient_privilege THEN
-        -- Then it stays for the next one.
-    END;
-    generator := shardid.create_generator(parts[1]::name, parts[2]::name, shard, layout, floor, replaces);
+    SELECT * INTO before FROM shardid.dropped_before(shard, layout);
+    -- Or it was the shard's own, which is dropped and has not forgotten how far its ids went.
+    SELECT max(s.floor) AS floor, count(*) > 0 AS is_there INTO dropped FROM shardid.shard s
+        WHERE s.shard = create_id_sequence.shard AND s.layout = create_id_sequence.layout AND s.state = 'dropped';
+    generator := shardid.create_generator(parts[1]::name, parts[2]::name, shard, layout, greatest(before.floor, dropped.floor),
+        before.replaces OR dropped.is_there);
     INSERT INTO shardid.id_sequence VALUES (generator, shard, layout);
     -- Here, so that whoever drops it has a row to write to.
     INSERT INTO shardid.dropped_id_sequence (shard, layout) SELECT create_id_sequence.shard, create_id_sequence.layout

@@ -70,7 +70,8 @@ impl Generator {
             Some(sequence) => {
                 let (shard, layout) =
                     catalog::id_sequence(sequence).ok_or_else(|| self.unknown())?;
-                if let Some(row) = catalog::shard(shard) {
+                // One that is dropped is as one that never was: its number is free for id sequences.
+                if let Some(row) = catalog::shard(shard).filter(|row| row.state != "dropped") {
                     check_state(&row)?;
                 }
                 (shard, layout, sequence, catalog::table(c"id_sequence"))

@@ -1,6 +1,6 @@
 //! What default privileges grant on all that is made is meant for a role's own things.
 
-use shardid_tests::{Database, expect_error};
+use shardid_tests::{Database, Installation, expect_error};
 
 use crate::ask::run;
 
@@ -134,4 +134,53 @@ fn what_was_revoked_before_the_update_stays_revoked() {
     run(&mut client, "SELECT next_id(5)");
     database.psql("REVOKE USAGE ON SCHEMA shardid FROM PUBLIC");
     run(&mut client, "SELECT next_id(5)");
+}
+
+/// An owner that does not inherit was told that all of it is for the owner.
+#[test]
+fn who_installs_it_and_may_make_nothing_is_told_why_and_what_to_do() {
+    let database = Database::fresh_plain();
+    let (owner, other) = (database.role("owner"), database.role("other"));
+    let name = database.name();
+    database.psql(&format!(
+        "ALTER DATABASE {name} OWNER TO {owner}; GRANT CREATE ON DATABASE {name} TO {other}; GRANT CREATE ON SCHEMA public TO {owner}, {other}"
+    ));
+    let install = |role: &str| {
+        let output = database
+            .command("psql")
+            .args([
+                "-X",
+                "-U",
+                role,
+                "-c",
+                "CREATE EXTENSION shardid",
+                "-c",
+                "SELECT create_shard(5)",
+            ])
+            .output()
+            .expect("psql runs");
+        database.psql("DROP EXTENSION shardid CASCADE; DROP SCHEMA IF EXISTS shard_0005 CASCADE");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let told = install(&owner);
+    assert_eq!(told, "");
+    let told = install(&other);
+    assert!(
+        told.contains(&format!(
+            "WARNING:  role {other} may use what shardid has, and make nothing"
+        )),
+        "{told}"
+    );
+    assert!(!told.contains("inherit"), "{told}");
+    assert!(told.contains("permission denied for function create_shard"), "{told}");
+    database.psql(&format!("ALTER ROLE {owner} NOINHERIT"));
+    let told = install(&owner);
+    // Later versions give an owner its rights in any case.
+    if Installation::get().major() < 16 {
+        assert!(told.contains("make nothing, as it does not inherit"), "{told}");
+        assert!(told.contains(&format!("ALTER ROLE {owner} INHERIT;")), "{told}");
+        assert!(told.contains("permission denied for function create_shard"), "{told}");
+    } else {
+        assert_eq!(told, "");
+    }
 }

@@ -39,6 +39,7 @@ mod states;
 mod strangers;
 mod surface;
 mod swapped;
+mod switched;
 mod taken_up;
 mod tickets;
 mod transactions;
