@@ -1511,7 +1511,10 @@ BEGIN
             AND s.seqmin = -1000 AND s.seqincrement = servers AND mod(s.seqstart - server, servers) = 0)
         THEN
             RAISE EXCEPTION 'relation % exists already and is not a ticket of server % of %', path, server, servers
-                USING ERRCODE = '42P07', HINT = format('Rename what is there: %s RENAME TO ...;', shardid.alter_command(numbers));
+                USING ERRCODE = '42P07', HINT = coalesce(
+                    (SELECT format('It has the numbers of server %s of %s: SELECT create_ticket(%L, %1$s, %2$s);', mod(s.seqstart - 1, s.seqincrement) + 1, s.seqincrement, name)
+                        FROM pg_sequence s WHERE s.seqrelid = numbers AND s.seqmin = -1000 AND s.seqstart > 0 AND s.seqincrement BETWEEN 1 AND 1000),
+                    format('Rename what is there: %s RENAME TO ...;', shardid.alter_command(numbers)));
         END IF;
         SELECT greatest(CASE WHEN s.is_called THEN s.last_value ELSE s.last_value - 1 END, floor) INTO last
             FROM shardid.read_sequence(numbers::oid) s;
@@ -2103,11 +2106,8 @@ BEGIN
         RAISE EXCEPTION 'the sequence of ticket "%" was dropped', known.name
             USING ERRCODE = code, DETAIL = CASE WHEN last IS NULL THEN 'How far its numbers went is not known any more.'
                     ELSE format('Its last number was %s.', last) END,
-                HINT = format('SELECT drop_ticket(%L); then%s: SELECT shardid.create_ticket_above(%L, %s, %s, %s)%s;', known.name,
-                    CASE WHEN last IS NULL THEN ', with a number above all of them' ELSE '' END,
-                    known.name, known.server, known.servers, coalesce(last::text, '...'),
-                    -- What is above belongs to other servers now.
-                    CASE WHEN known.ceiling IS NULL THEN '' ELSE format(', shardid.limit_ticket(%L, %s)', known.name, known.ceiling) END);
+                HINT = CASE WHEN last IS NULL THEN 'With a number above all of them: ' ELSE '' END
+                    || format('SELECT shardid.create_ticket_above(%L, %s, %s, %s);', known.name, known.server, known.servers, coalesce(last::text, '...'));
     END IF;
 END
 $$;
@@ -2204,19 +2204,33 @@ CREATE OR REPLACE FUNCTION shardid.create_ticket_above(name text, server integer
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known shardid.ticket;
+    numbers regclass;
 BEGIN
     PERFORM shardid.check_ticket(name, server, servers, floor);
     PERFORM shardid.lock_number('shardid.ticket'::regclass, 0, true);
     SELECT * INTO known FROM shardid.ticket t WHERE t.name = create_ticket_above.name;
+    IF known.name IS NOT NULL AND NOT EXISTS (SELECT FROM pg_sequence s WHERE s.seqrelid = known.sequence AND s.seqmin = -1000) THEN
+        -- Its sequence is gone, and columns may use the ticket: it goes on where its row says, or above what its caller says.
+        IF floor < known.floor OR floor < known.last_gapless OR known.last_gapless IS NULL AND floor = known.floor THEN
+            PERFORM shardid.check_ticket_there(known, '42710'::text);
+        END IF;
+        DELETE FROM shardid.ticket t WHERE t.name = known.name;
+        PERFORM shardid.note_dropped();
+        numbers := shardid.make_ticket(name, server, servers, floor, false);
+        -- What is above belongs to other servers.
+        IF known.ceiling IS NOT NULL THEN
+            PERFORM shardid.limit_ticket(name, known.ceiling);
+        END IF;
+        RETURN numbers;
+    END IF;
     IF (known.server, known.servers, known.floor) = (server, servers, floor) THEN
-        PERFORM shardid.check_ticket_there(known, '42710'::text);
         RETURN known.sequence;
     END IF;
     RETURN shardid.make_ticket(name, server, servers, floor, false);
 END
 $$;
 COMMENT ON FUNCTION shardid.create_ticket_above(text, integer, integer, bigint) IS
-    'make a ticket all of whose numbers are above floor; nothing where it is there with just that';
+    'make a ticket all of whose numbers are above floor, also again where its sequence is gone; nothing where it is there with just that';
 
 CREATE OR REPLACE FUNCTION shardid.limit_ticket(name text, ceiling bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

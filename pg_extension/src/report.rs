@@ -332,11 +332,10 @@ pub(crate) fn no_ticket(name: &str) -> Report {
         .hint(format!("SELECT create_ticket('{literal}');"))
 }
 
-/// `last` is what the row knows, of a gapless one. Numbers from the ceiling on are other servers'.
+/// `last` is what the row knows, of a gapless one.
 pub(crate) fn ticket_without_sequence(
     name: &str,
     (server, servers): (i32, i32),
-    ceiling: Option<i64>,
     last: Option<i64>,
 ) -> Report {
     let literal = name.replace('\'', "''");
@@ -344,17 +343,14 @@ pub(crate) fn ticket_without_sequence(
         Some(last) => (format!("Its last number was {last}."), "", last.to_string()),
         None => (
             "How far its numbers went is not known any more.".into(),
-            ", with a number above all of them",
+            "With a number above all of them: ",
             "...".into(),
         ),
     };
-    let limit = ceiling.map_or_else(String::new, |ceiling| {
-        format!(", shardid.limit_ticket('{literal}', {ceiling})")
-    });
     Report::new(b"55000", format!("the sequence of ticket \"{name}\" was dropped"))
         .detail(known)
         .hint(format!(
-            "SELECT drop_ticket('{literal}'); then{above}: SELECT shardid.create_ticket_above('{literal}', {server}, {servers}, {number}){limit};"
+            "{above}SELECT shardid.create_ticket_above('{literal}', {server}, {servers}, {number});"
         ))
 }
 
@@ -364,7 +360,7 @@ pub(crate) fn not_its_sequence(sequence: &str, name: &str) -> Report {
     Report::new(b"55000", format!("sequence {sequence} is not that of ticket \"{name}\""))
         .detail("The row may have been restored where its number is that of another sequence.")
         .hint(format!(
-            "SELECT server, servers, floor, last_gapless FROM shardid.ticket WHERE name = '{literal}'; SELECT drop_ticket('{literal}'); then, with these and a number above all: SELECT shardid.create_ticket_above('{literal}', server, servers, ...);"
+            "SELECT server, servers, floor, last_gapless FROM shardid.ticket WHERE name = '{literal}'; then, with these and a number above all: SELECT shardid.create_ticket_above('{literal}', server, servers, ...);"
         ))
 }
 

@@ -163,7 +163,7 @@ fn read(name: &str) -> Result<Facts, Report> {
     let shape = catalog::sequence_shape(row.sequence);
     let shape = shape.ok_or_else(|| {
         let last = row.last_gapless.map(|last| last.max(row.floor));
-        report::ticket_without_sequence(name, (row.server, row.servers), row.ceiling, last)
+        report::ticket_without_sequence(name, (row.server, row.servers), last)
     })?;
     // Its number may have come from a dump, and be that of anything here.
     if shape.min != LOWEST {

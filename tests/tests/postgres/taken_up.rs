@@ -134,6 +134,27 @@ fn what_is_listed_already_is_not_taken_up_by_another() {
     run(&mut client, "SELECT next_id(5), next_ticket('t'), next_segment('s')");
 }
 
+/// The hint was to rename it, and the ticket that was made then gave its numbers again.
+#[test]
+fn the_sequence_of_a_ticket_of_several_servers_is_taken_up_as_it_says() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(&mut client, "SELECT create_ticket('t', 2, 3), create_ticket('raised', 3, 3)");
+    run(
+        &mut client,
+        "SELECT shardid.restep_ticket('raised', 1, 2, 1000), shardid.raise_ticket('raised', 2000)",
+    );
+    run(&mut client, "SELECT next_ticket('t'), next_ticket('raised')");
+    run(&mut client, "DROP EXTENSION shardid; CREATE EXTENSION shardid");
+    for (name, number) in [("t", 5), ("raised", 2003)] {
+        let refusal =
+            expect_error(&mut client, &format!("SELECT create_ticket('{name}')"), "42P07");
+        let (_, again) = refusal.hint.split_once(": ").expect("what to say");
+        run(&mut client, again);
+        assert_eq!(one::<i64>(&mut client, &format!("SELECT next_ticket('{name}')")), number);
+    }
+}
+
 /// `42601`, in a text of our own.
 #[test]
 fn a_plain_sequence_is_no_ticket() {

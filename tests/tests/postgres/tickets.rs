@@ -141,9 +141,9 @@ fn what_is_refused_is_refused_whole() {
         22023 | SELECT next_tickets('photos', 0)             | 1 to 1000000 + 0  | next_tickets(
         22023 | SELECT next_tickets('photos', -1)            | -1                | next_tickets(
         22023 | SELECT next_tickets('photos', 1000001)       | 1000001           | next_tickets(
-        55000 | SELECT next_ticket('lost')                   | "lost" + dropped  | SELECT drop_ticket('lost')
-        55000 | SELECT next_ticket_gapless('lost')           | "lost" + dropped  | SELECT drop_ticket('lost')
-        55000 | SELECT shardid.raise_ticket('lost', 5)       | "lost" + dropped  | SELECT drop_ticket('lost')
+        55000 | SELECT next_ticket('lost')                   | "lost" + dropped  | create_ticket_above('lost', 1, 1, ...)
+        55000 | SELECT next_ticket_gapless('lost')           | "lost" + dropped  | create_ticket_above('lost', 1, 1, ...)
+        55000 | SELECT shardid.raise_ticket('lost', 5)       | "lost" + dropped  | create_ticket_above('lost', 1, 1, ...)
         2BP01 | SELECT drop_ticket('used')                   | "used" + defaults | DROP DEFAULT
         2BP01 | SELECT drop_ticket('read')                   | "read" + defaults | DROP DEFAULT
         42809 | SELECT shardid.take_numbers('t', 5)          | t is not a sequence | create_segment
@@ -159,10 +159,10 @@ fn what_is_refused_is_refused_whole() {
     run(&mut client, "RESET default_transaction_read_only");
     run(
         &mut client,
-        "SELECT drop_ticket('lost'); SELECT create_ticket('lost'); \
+        "SELECT shardid.create_ticket_above('lost', 1, 1, 9); \
          DROP TABLE t, u; SELECT drop_ticket('used'), drop_ticket('read')",
     );
-    assert_eq!(ids(&mut client, "SELECT next_ticket('lost')"), [1]);
+    assert_eq!(ids(&mut client, "SELECT next_ticket('lost')"), [10]);
 }
 
 #[test]
