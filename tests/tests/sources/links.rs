@@ -17,3 +17,23 @@ fn every_page_is_reached_from_the_readme() {
         assert!(readme.contains(&format!("({page})")), "README.md has no link to {page}");
     }
 }
+
+/// What a newcomer asks first, and the file that answers.
+const ASKED: [(&str, &str); 5] = [
+    ("Where is a fence raised and lowered?", "migrator/src/moving/fence.rs"),
+    ("how MySQL's `next_id` is made", "sql/mysql/schema/V21__draw_id.sql"),
+    ("What refuses a bad layout", "crates/ids/src/layout.rs"),
+    ("that of `status`", "migrator/src/view/status.rs"),
+    ("where is the drift limit applied?", "crates/ids/src/clock.rs"),
+];
+
+#[test]
+fn a_page_that_is_read_at_one_sitting_says_where_things_are() {
+    let page = docs::read("ARCHITECTURE.md");
+    assert!(page.lines().count() < 200, "ARCHITECTURE.md has {} lines", page.lines().count());
+    for (question, file) in ASKED {
+        let found =
+            page.lines().any(|line| line.contains(question) && line.contains(&format!("({file})")));
+        assert!(found, "no line of ARCHITECTURE.md answers {question:?} by {file}");
+    }
+}
