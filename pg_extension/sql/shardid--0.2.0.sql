@@ -1298,9 +1298,12 @@ BEGIN
     END IF;
     -- One of this shard that was dropped may have been this table's.
     SELECT * INTO before FROM shardid.dropped_before(shard, layout);
-    -- Or it was the shard's own, which is dropped and has not forgotten how far its ids went.
+    -- Or it was the shard's own, which is dropped and has not forgotten how far its ids went; or is lost, with its schema,
+    -- as create_shard() has it.
     SELECT max(s.floor) AS floor, count(*) > 0 AS is_there INTO dropped FROM shardid.shard s
-        WHERE s.shard = create_id_sequence.shard AND s.layout = create_id_sequence.layout AND s.state = 'dropped';
+        WHERE s.shard = create_id_sequence.shard AND s.layout = create_id_sequence.layout
+            AND (s.state = 'dropped' OR s.state = 'open' AND (s.sequence::regclass::text ~ '^[0-9]+$'
+                OR NOT shardid.is_generator(s.sequence::regclass, s.shard, s.layout)));
     generator := shardid.create_generator(parts[1]::name, parts[2]::name, shard, layout, greatest(before.floor, dropped.floor),
         before.replaces OR dropped.is_there);
     INSERT INTO shardid.id_sequence VALUES (generator, shard, layout);

@@ -5,8 +5,13 @@ use shardid_tests::{Database, expect_error};
 use crate::account::{Account, COARSE, Generator, assert_none_twice, ids_of};
 use crate::ask::{column, one, run};
 
-const KINDS: [(Generator, &str); 2] = [
+const KINDS: [Generator; 2] = [Generator::Shard(5), Generator::Sequence(5)];
+
+/// The ways in which a generator goes.
+const DROPS: [(Generator, &str); 4] = [
     (Generator::Shard(5), "SELECT drop_shard(5)"),
+    (Generator::Shard(5), "DROP SEQUENCE shard_0005.shard_id_seq CASCADE"),
+    (Generator::Shard(5), "DROP SCHEMA shard_0005 CASCADE"),
     (Generator::Sequence(5), "DROP SEQUENCE ids_5"),
 ];
 
@@ -15,13 +20,13 @@ const KINDS: [(Generator, &str); 2] = [
 #[test]
 fn a_column_that_goes_from_one_kind_of_generator_to_the_other_gets_no_id_again() {
     let mut accounts = Vec::new();
-    for (old, drop) in KINDS {
-        for (new, _) in KINDS {
+    for (old, drop) in DROPS {
+        for new in KINDS {
             for (begin, end) in [("BEGIN", "COMMIT"), ("", "")] {
                 let database = Database::fresh();
                 let mut client = database.connect();
                 run(&mut client, &format!("{COARSE}; {}", old.make()));
-                let mut account = Account::new(format!("{old:?} to {new:?}, {begin} {end}"));
+                let mut account = Account::new(format!("{drop}, then {new:?}, {begin} {end}"));
                 account.take("before", &mut client, &old.take(ids_of(4)));
                 run(&mut client, &format!("{begin}; {drop}; {}; {end}", new.make()));
                 account.take("after", &mut client, &new.take(ids_of(8)));
@@ -35,15 +40,15 @@ fn a_column_that_goes_from_one_kind_of_generator_to_the_other_gets_no_id_again()
 /// A rollback brings the old one back, as it was before the ids of the new one.
 #[test]
 fn a_generator_in_the_place_of_another_kind_gives_ids_after_the_commit() {
-    for (old, drop) in KINDS {
-        for (new, _) in KINDS {
+    for (old, drop) in DROPS {
+        for new in KINDS {
             let database = Database::fresh();
             let mut client = database.connect();
             run(&mut client, &format!("{COARSE}; {}", old.make()));
             run(&mut client, &old.take(4));
             run(&mut client, &format!("BEGIN; {drop}; {}; SAVEPOINT s", new.make()));
             let refusal = expect_error(&mut client, &new.take(1), "55000");
-            assert!(refusal.hint.contains("COMMIT"), "{old:?} to {new:?}: {refusal:?}");
+            assert!(refusal.hint.contains("COMMIT"), "{drop}, then {new:?}: {refusal:?}");
             run(&mut client, "ROLLBACK");
             run(&mut client, &old.take(4));
         }
