@@ -205,6 +205,16 @@ pub enum Refusal {
         /// Where that node believes them to be.
         to: String,
     },
+    /// Shards that their node has lost, and of which another one has an old copy.
+    #[error("{} not on node {node}, where the map has {}, and node {copy} has an old copy", shards_are(.shards), them(.shards))]
+    LostWithCopy {
+        /// The shards.
+        shards: ShardSet,
+        /// The node that the map has them on.
+        node: NodeName,
+        /// The node with the old copy.
+        copy: NodeName,
+    },
     /// Shards with another layout.
     #[error("{} on {node} with another layout than the cluster's {layout}", shards_are(.shards))]
     OtherLayout {
@@ -330,6 +340,9 @@ impl Refusal {
             Self::MovedAway { .. } => {
                 "the catalog or the node seems to be restored from an older backup, or promoted without the end of a move; `shardid verify` says what can be done".into()
             }
+            Self::LostWithCopy { node, copy, .. } => format!(
+                "keep that copy, which may be all that is left of their rows: `apply` would make them anew without any. Restore {node} from a backup, or bring the rows over from {copy}, as docs/cluster.md has it (a node that has lost a shard)"
+            ),
             Self::OtherLayout { node, shards, .. } => format!(
                 "leave {node} out of this cluster, or look at who uses it there: `SELECT * FROM shardid.shards WHERE shard = {}`",
                 any(shards)
@@ -338,7 +351,7 @@ impl Refusal {
                 format!("put [nodes.{node}] back and empty it first: `shardid drain {node}`")
             }
             Self::NeededByMoves { node, moves } => format!(
-                "put [nodes.{node}] back; `shardid moves` shows what can be done with each: `shardid resume {0}` ends one that stands, `shardid retire {0}` drops an old copy",
+                "put [nodes.{node}] back; `shardid moves` shows what can be done with each: `shardid resume {0}` ends one that stands, `shardid retire {0}` drops an old copy, and `shardid retire --all --gone {node}` forgets those that are gone with the node",
                 moves.first().copied().unwrap_or_default()
             ),
             Self::RenamedAtWork { from, moves, .. } => format!(

@@ -187,6 +187,8 @@ pub struct NodeTruth {
     /// Those of them that are still published from here by the move that took them away, which
     /// ends that when it has opened them there.
     pub sent: ShardSet,
+    /// Those of them whose old copy is here.
+    pub copies: ShardSet,
     /// Shards here that do not carry this cluster, node and server as their home.
     pub unstamped: ShardSet,
     /// The database that shards here were taken in by for this cluster, if that is another: this

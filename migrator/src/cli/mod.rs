@@ -14,7 +14,7 @@ use shardid_cluster::NodeName;
 pub(crate) use dev::{Dev, DevDown, DevUp, MysqlEngine};
 pub(crate) use id::{Id, IdAt, IdDecode, IdNext, LayoutArg};
 pub(crate) use moving::{
-    By, Drain, EndMoves, ManyMoves, Move, MoveOptions, Moves, Rebalance, Several, Standing,
+    By, Drain, EndMoves, ManyMoves, Move, MoveOptions, Moves, Rebalance, Retire, Several, Standing,
 };
 pub(crate) use tickets::{TicketServers, Tickets, TicketsRemove, TicketsVerify};
 use value::path;
@@ -157,7 +157,7 @@ pub(crate) enum Command {
     /// Drop the old copies of moves that are done
     ///
     /// After it there is no way back but another move.
-    Retire(Several),
+    Retire(Retire),
 
     /// Look at and change the servers that share a ticket
     ///

@@ -186,6 +186,18 @@ impl Several {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Retire {
+    #[command(flatten)]
+    pub(crate) several: Several,
+
+    /// A node that never comes back: forget the old copies that were there
+    ///
+    /// It is refused while the node answers.
+    #[arg(long, value_name = "NODE")]
+    pub(crate) gone: Option<NodeName>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct EndMoves {
     #[command(flatten)]
     pub(crate) several: Several,

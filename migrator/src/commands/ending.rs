@@ -7,7 +7,7 @@ use std::path::Path;
 
 use shardid_cluster::{MoveEvent, MoveState, next_state};
 
-use crate::cli::{EndMoves, Several};
+use crate::cli::{EndMoves, Retire, Several};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::moving::{self, ClaimedMove, Move, MoveContext, MoveJournal, Options, drive};
@@ -26,7 +26,7 @@ enum Todo {
 }
 
 /// What a command makes of a move, and of what there is beside it.
-type Look = fn(&Move, &Beside<'_>) -> Result<Todo, Failure>;
+type Look<'a> = &'a dyn Fn(&Move, &Beside<'_>) -> Result<Todo, Failure>;
 
 /// What is looked at on the nodes before anything is asked.
 #[derive(Clone, Copy)]
@@ -34,6 +34,8 @@ enum Closer {
     Nothing,
     /// Whether the old copy can be dropped.
     OldCopy,
+    /// Whether it can be forgotten with its node.
+    GoneCopy,
     /// What the old copy has not, to which a move goes back.
     WayBack,
 }
@@ -42,7 +44,7 @@ enum Closer {
 async fn confirmed(
     file: &ClusterFile,
     named: &Several,
-    look: Look,
+    look: Look<'_>,
     closer: Closer,
     question: &str,
 ) -> Result<Vec<Move>, Failure> {
@@ -78,6 +80,10 @@ async fn confirmed(
         match closer {
             Closer::OldCopy if !record.retiring => {
                 let looked = moving::check_old_copy(file, record).await;
+                failures.extend(looked.err().map(|f| f.detail(format!("move {}", record.id))));
+            }
+            Closer::GoneCopy => {
+                let looked = moving::check_gone_copy(file, record).await;
                 failures.extend(looked.err().map(|f| f.detail(format!("move {}", record.id))));
             }
             Closer::WayBack => {
@@ -133,7 +139,7 @@ pub(super) async fn abort(file: Option<&Path>, args: &EndMoves) -> Result<(), Fa
         })
     };
     let mut failures = Vec::new();
-    for record in confirmed(&file, &args.several, look, Closer::Nothing, "Give this up?").await? {
+    for record in confirmed(&file, &args.several, &look, Closer::Nothing, "Give this up?").await? {
         if let Err(failure) = abort_one(&file, &record, args.options.into()).await {
             failures.push(failure);
         }
@@ -188,7 +194,7 @@ pub(super) async fn rollback(file: Option<&Path>, args: &EndMoves) -> Result<(),
             _ => Err(no_way_back(record, beside)),
         }
     };
-    let records = confirmed(&file, &args.several, look, Closer::WayBack, "Go back?").await?;
+    let records = confirmed(&file, &args.several, &look, Closer::WayBack, "Go back?").await?;
     moving::watch_for_interrupts(records.len() > 1);
     let mut failures = Vec::new();
     for record in records {
@@ -262,13 +268,20 @@ fn no_way_back(record: &Move, beside: &Beside<'_>) -> Failure {
 }
 
 /// Drops the old copies of several moves; one that cannot be at that moment does not keep
-/// the others.
-pub(super) async fn retire(file: Option<&Path>, named: &Several) -> Result<(), Failure> {
+/// the others. Those on a node that is gone are forgotten.
+pub(super) async fn retire(file: Option<&Path>, args: &Retire) -> Result<(), Failure> {
     let file = ClusterFile::load(file)?;
+    let gone = args.gone.as_ref();
     let look = |record: &Move, _: &Beside<'_>| {
         let Move { id, shard, source, state, .. } = record;
+        if let Some(node) = gone.filter(|node| *node != source && record.has_old_copy()) {
+            let failure =
+                Failure::new(format!("the old copy of move {id} is on {source}, not on {node}"));
+            return Err(failure.hint(format!("`shardid retire {id}` drops it")));
+        }
         if record.has_old_copy() {
-            return Ok(Todo::Do(format!("drop the old copy of shard {shard} on {source}")));
+            let verb = if gone.is_some() { "forget" } else { "drop" };
+            return Ok(Todo::Do(format!("{verb} the old copy of shard {shard} on {source}")));
         }
         if record.retired_us.is_some() {
             return Ok(Todo::Nothing("is retired already".to_owned()));
@@ -276,9 +289,13 @@ pub(super) async fn retire(file: Option<&Path>, named: &Several) -> Result<(), F
         Err(Failure::new(format!("move {id} has no old copy to drop: it is {state}"))
             .hint("`shardid moves` shows what can be done with each"))
     };
+    let (closer, question) = match gone {
+        Some(_) => (Closer::GoneCopy, "Forget this?"),
+        None => (Closer::OldCopy, "Drop this?"),
+    };
     let mut failures = Vec::new();
-    for record in confirmed(&file, named, look, Closer::OldCopy, "Drop this?").await? {
-        match moving::retire(&file, record.id).await {
+    for record in confirmed(&file, &args.several, &look, closer, question).await? {
+        match moving::retire(&file, record.id, gone.is_some()).await {
             Ok(()) => talk::line(format_args!("move {} is retired", record.id)),
             Err(failure) => failures.push(failure),
         }

@@ -40,7 +40,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Resume(args) => moving::resume(file, &args).await,
         Command::Abort(args) => ending::abort(file, &args).await,
         Command::Rollback(args) => ending::rollback(file, &args).await,
-        Command::Retire(named) => ending::retire(file, &named).await,
+        Command::Retire(args) => ending::retire(file, &args).await,
         Command::Tickets { command } => return tickets::run(file, &command).await,
         Command::Id { command: Id::Next(args) } => id::next(file, &args).await,
         Command::Id { command: Id::Decode(args) } => id::decode(file, &args).await,

@@ -54,7 +54,7 @@ pub(crate) use drive::drive;
 pub(crate) use journal::{Move, MoveJournal};
 pub(crate) use login::connect_anew;
 pub(crate) use move_session::MoveSession;
-pub(crate) use old_copy::{check_old_copy, retire};
+pub(crate) use old_copy::{check_gone_copy, check_old_copy, retire};
 pub(crate) use open::open_shards;
 pub(crate) use options::{Options, Verify};
 pub(crate) use progress::line;

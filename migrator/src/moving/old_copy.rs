@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shardid_cluster::{LeftoverKind, MoveKind, MoveState};
+use shardid_cluster::{LeftoverKind, MoveKind, MoveState, NodeName};
 
 use super::copies::{check_guarded, check_made_since, outside_of, takes_along};
 use super::drop_copy::drop_schema;
@@ -16,8 +16,8 @@ use crate::file::ClusterFile;
 use crate::postgres::{ids, sql};
 use crate::talk;
 
-/// Ends the way back of a move that is done, and drops the old copy.
-pub(crate) async fn retire(file: &ClusterFile, id: i64) -> Result<(), Failure> {
+/// Ends the way back of a move that is done, and drops the old copy, or forgets it with its node.
+pub(crate) async fn retire(file: &ClusterFile, id: i64, is_gone: bool) -> Result<(), Failure> {
     let mut journal = MoveJournal::open(file).await?;
     let record = journal.begin(id).await?;
     if record.state != MoveState::Done || record.kind != MoveKind::Copy {
@@ -30,7 +30,12 @@ pub(crate) async fn retire(file: &ClusterFile, id: i64) -> Result<(), Failure> {
     if record.retired_us.is_some() {
         return Ok(());
     }
-    watch::over(file, watch::nodes_of(file, &record), drop_old_copy(file, journal, record)).await
+    let mut nodes = watch::nodes_of(file, &record);
+    if is_gone {
+        nodes.retain(|node, _| *node != record.source);
+        return watch::over(file, nodes, forget_old_copy(file, journal, record)).await;
+    }
+    watch::over(file, nodes, drop_old_copy(file, journal, record)).await
 }
 
 /// Refuses, before anything is touched, to drop an old copy with which something else would go,
@@ -40,9 +45,30 @@ pub(crate) async fn check_old_copy(file: &ClusterFile, record: &Move) -> Result<
     if let Some(going) = going_back(&mut journal, record.id).await? {
         return Err(going);
     }
-    let mut server = MoveSession::look(file, &record.source).await?;
+    let id = record.id;
+    let mut server = MoveSession::look(file, &record.source).await.map_err(|failure| {
+        failure.detail(format!(
+            "where that node never comes back: `shardid retire {id} --gone {}`",
+            record.source
+        ))
+    })?;
     look_at_old_copy(&mut server, record).await?;
     check_owner(file, &mut server, record).await
+}
+
+/// Refuses to forget an old copy that can be had, or is the last one.
+pub(crate) async fn check_gone_copy(file: &ClusterFile, record: &Move) -> Result<(), Failure> {
+    let mut journal = MoveJournal::look(file).await?;
+    if let Some(going) = going_back(&mut journal, record.id).await? {
+        return Err(going);
+    }
+    if MoveSession::look(file, &record.source).await.is_ok() {
+        return Err(Failure::new(format!("node {} answers", record.source)).hint(format!(
+            "`shardid retire {}` drops the old copy of shard {} there",
+            record.id, record.shard
+        )));
+    }
+    owner(file, record).await.map(drop)
 }
 
 /// Refuses where the node that has the shard by the map has less of it than an old copy.
@@ -51,25 +77,7 @@ pub(super) async fn check_owner(
     old: &mut MoveSession,
     record: &Move,
 ) -> Result<(), Failure> {
-    let map = ids::map(file).await?;
-    let owner = map.node_of(record.shard).unwrap_or(&record.target).clone();
-    if owner == record.source {
-        return Err(Failure::new(format!(
-            "shard {} lives on {owner} by the map: what is there is no old copy",
-            record.shard
-        ))
-        .hint("`shardid moves` and `shardid verify` say what stands"));
-    }
-    let mut server = MoveSession::look(file, &owner).await?;
-    let home = Home::of(&mut server, record.shard).await?;
-    let open = home.filter(|home| home.state != "moved");
-    let Some(home) = open else {
-        return Err(Failure::new(format!(
-            "node {owner} does not have shard {}, although the map says so: the old copy on {} is the last one",
-            record.shard, record.source
-        ))
-        .hint("`shardid verify` says what is wrong there"));
-    };
+    let (owner, mut server, home) = owner(file, record).await?;
     let of = |schema: &str| {
         sqlx::query_as::<_, (String, bool)>(sql!("move/clean/tables.sql")).bind(schema.to_owned())
     };
@@ -92,6 +100,33 @@ pub(super) async fn check_owner(
         ))
         .hint("where they were dropped or renamed on purpose, do the same in the old copy, then run the same command again")),
     }
+}
+
+/// The node that has the shard of an old copy, by the map and by its own word.
+async fn owner(
+    file: &ClusterFile,
+    record: &Move,
+) -> Result<(NodeName, MoveSession, Home), Failure> {
+    let map = ids::map(file).await?;
+    let owner = map.node_of(record.shard).unwrap_or(&record.target).clone();
+    if owner == record.source {
+        return Err(Failure::new(format!(
+            "shard {} lives on {owner} by the map: what is there is no old copy",
+            record.shard
+        ))
+        .hint("`shardid moves` and `shardid verify` say what stands"));
+    }
+    let mut server = MoveSession::look(file, &owner).await?;
+    let home = Home::of(&mut server, record.shard).await?;
+    let open = home.filter(|home| home.state != "moved");
+    let Some(home) = open else {
+        return Err(Failure::new(format!(
+            "node {owner} does not have shard {}, although the map says so: the old copy on {} is the last one",
+            record.shard, record.source
+        ))
+        .hint("`shardid verify` says what is wrong there"));
+    };
+    Ok((owner, server, home))
 }
 
 async fn look_at_old_copy(server: &mut MoveSession, record: &Move) -> Result<(), Failure> {
@@ -164,6 +199,45 @@ async fn drop_old_copy(
     journal.retired(id).await?;
     talk::line(format_args!(
         "  shard {}: the old copy on {} is dropped",
+        record.shard, record.source
+    ));
+    Ok(())
+}
+
+/// Ends the way back on the node that has the shard now, where the other one never comes back.
+async fn forget_old_copy(
+    file: &ClusterFile,
+    mut journal: MoveJournal,
+    mut record: Move,
+) -> Result<(), Failure> {
+    let id = record.id;
+    let mut target = MoveSession::connect(file, &record.target).await?;
+    check_member(&mut target, file).await?;
+    journal.claim(&mut record, &mut [&mut target]).await?;
+    check_gone_copy(file, &record).await?;
+    if !journal.begin_retire(id).await? {
+        return Err(going_back(&mut journal, id).await?.unwrap_or_else(|| overtaken(id)));
+    }
+    fence::switch_off(&mut target, record.shard.as_sql(), &record.schema).await?;
+    for left in journal.leftovers(id).await? {
+        let here = left.node == record.target;
+        match left.kind {
+            LeftoverKind::Subscription if here => {
+                stream::remove_subscription(&mut target, None, &left.name).await?;
+            }
+            LeftoverKind::Slot if here => stream::remove_slot(&mut target, &left.name).await?,
+            LeftoverKind::Publication if here => {
+                stream::remove_publication(&mut target, &left.name).await?;
+            }
+            LeftoverKind::Schema | LeftoverKind::Fence if here => continue,
+            // It is gone with its node.
+            _ => {}
+        }
+        journal.removed(&left).await?;
+    }
+    journal.retired(id).await?;
+    talk::line(format_args!(
+        "  shard {}: the old copy on {} is forgotten",
         record.shard, record.source
     ));
     Ok(())

@@ -147,6 +147,7 @@ struct ShardsRow {
     server: Option<i64>,
     database: Option<String>,
     is_sent: bool,
+    is_copy: bool,
     shards: Vec<i32>,
 }
 
@@ -187,6 +188,7 @@ async fn look_inside(
         dropped: ShardSet::new(),
         moved: BTreeMap::new(),
         sent: ShardSet::new(),
+        copies: ShardSet::new(),
         unstamped: ShardSet::new(),
         copy_of: None,
         other_layout: ShardSet::new(),
@@ -262,6 +264,9 @@ fn sort_in(truth: &mut NodeTruth, row: ShardsRow) -> Result<(), String> {
             *home = home.or(&shards);
             if row.is_sent {
                 truth.sent = truth.sent.or(&shards);
+            }
+            if row.is_copy {
+                truth.copies = truth.copies.or(&shards);
             }
         }
         other => return Err(format!("shards {shards} are in the odd state {other}")),

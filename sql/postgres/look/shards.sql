@@ -17,6 +17,8 @@ SELECT state,
               JOIN pg_publication_namespace n ON n.pnpubid = p.oid
               JOIN pg_class c ON c.relnamespace = n.pnnspid AND c.relkind = 'S'
              WHERE p.pubname ~ '^shardid_(move|back)_[0-9]+$'), false)) AS is_sent,
+       -- Its rows of then are here, where no retire has dropped them.
+       (state = 'moved' AND coalesce(sequence IN (SELECT c.oid FROM pg_class c WHERE c.relkind = 'S'), false)) AS is_copy,
        array_agg(shard ORDER BY shard) AS shards
   FROM shardid.shard
- GROUP BY 1, 2, 3, 4, 5, 6, 7
+ GROUP BY 1, 2, 3, 4, 5, 6, 7, 8

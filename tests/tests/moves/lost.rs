@@ -87,6 +87,47 @@ fn a_shard_that_its_new_home_has_lost_is_brought_back_from_the_old_copy_as_verif
     estate.psql("pg2", &write);
 }
 
+/// An empty database in the place of the one that was lost got an empty shard, and `verify` said then to drop
+/// the old copy.
+#[test]
+fn no_shard_is_made_anew_of_which_another_node_has_an_old_copy() {
+    let estate = Estate::start(2, 4);
+    let (shard, write) = shard_on_pg1(&estate);
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    let rows = format!("SELECT count(*), max(id) FROM shard_{shard:04}.item");
+    estate.psql("pg2", &write);
+    let last = estate.psql("pg2", &rows);
+    wait_until(Duration::from_secs(60), "the old copy to have the row", || {
+        estate.psql("pg1", &rows) == last
+    });
+    let id = estate.last_move(shard);
+    estate.psql(
+        "pg2",
+        &format!(
+            "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE active;
+             DROP PUBLICATION shardid_back_{id}; DROP SCHEMA shard_{shard:04} CASCADE; DROP EXTENSION shardid CASCADE"
+        ),
+    );
+    for command in [&["plan"][..], &["apply", "--yes"], &["apply", "--yes", "--adopt", "pg2"]] {
+        let refused = estate.run(command).refused();
+        let words = format!(
+            "shard {shard} is not on node pg2, where the map has it, and node pg1 has an old copy"
+        );
+        assert!(refused.contains(&words), "{refused}");
+        assert!(refused.contains("keep that copy"), "{refused}");
+    }
+    let verify = estate.run(&["verify"]).stdout;
+    assert!(!verify.contains("retire"), "{verify}");
+    estate.psql("pg2", "CREATE EXTENSION shardid");
+    bring_back(&estate, shard, "pg1", "pg2");
+    estate.run(&["apply", "--yes"]).ok();
+    estate.run(&["apply", "--yes"]).ok();
+    assert_eq!(estate.psql("pg2", &rows), last);
+    estate.psql("pg2", &write);
+    estate.run(&["retire", "--all", "--yes"]).ok();
+    estate.run(&["verify"]).ok();
+}
+
 /// The same where the catalog is on that node, and was restored with it.
 #[test]
 fn a_shard_that_its_new_home_has_lost_together_with_the_catalog_is_brought_back() {

@@ -6,7 +6,11 @@ use shardid_tests::estate::{DATABASE, Estate};
 
 /// The cluster file without a node, or with one more name for a server.
 fn declare(estate: &Estate, nodes: &[(&str, &str)]) {
-    let mut text = "[cluster]\nname = \"photos\"\nshards = 4\ncatalog = \"pg1\"\n".to_owned();
+    declare_of(estate, 4, nodes);
+}
+
+fn declare_of(estate: &Estate, shards: u32, nodes: &[(&str, &str)]) {
+    let mut text = format!("[cluster]\nname = \"photos\"\nshards = {shards}\ncatalog = \"pg1\"\n");
     for (name, server) in nodes {
         let url = estate.node(server).url(DATABASE);
         text.push_str(&format!("\n[nodes.{name}]\nurl = \"{url}\"\n"));
@@ -52,6 +56,45 @@ fn a_node_can_go_once_no_move_needs_it_and_one_database_is_one_node() {
         refused.contains("the journal has moves between it and an earlier node pg2"),
         "{refused}"
     );
+}
+
+/// It could neither be retired nor taken out of the file, and `apply` was refused for ever.
+#[test]
+fn a_node_with_old_copies_that_never_comes_back_can_go() {
+    let estate = Estate::start(3, 6);
+    estate.run(&["drain", "pg3", "--yes"]).ok();
+    let two = [("pg1", "pg1"), ("pg2", "pg2")];
+    let refused = estate.run(&["retire", "--all", "--gone", "pg3", "--yes"]).refused();
+    assert!(refused.contains("node pg3 answers"), "{refused}");
+    estate.node("pg3").kill9();
+    let refused = estate.run(&["retire", "--all", "--yes"]).refused();
+    assert!(refused.contains("--gone pg3`"), "{refused}");
+    declare_of(&estate, 6, &two);
+    let refused = estate.run(&["apply", "--yes"]).refused();
+    assert!(refused.contains("`shardid retire --all --gone pg3`"), "{refused}");
+    let moves = estate.psql("pg1", "SELECT move FROM shardid.move ORDER BY 1");
+    let first = moves.lines().next().expect("there were some").to_owned();
+    let refused = estate.run(&["retire", &first, "--gone", "pg2", "--yes"]).refused();
+    assert!(refused.contains("is on pg3, not on pg2"), "{refused}");
+    let told = estate.run(&["retire", "--all", "--gone", "pg3", "--dry-run"]).ok();
+    assert!(told.contains("forget the old copy of shard"), "{told}");
+    // One that is cut goes on.
+    estate.run_cut("gone/slot", &["retire", &first, "--gone", "pg3", "--yes"]);
+    estate.run(&["retire", "--all", "--gone", "pg3", "--yes"]).ok();
+    estate.run(&["retire", &first, "--gone", "pg3", "--yes"]).ok();
+    estate.run(&["apply", "--yes"]).ok();
+    estate.run(&["verify"]).ok();
+    for (node, _) in two {
+        assert_eq!(estate.psql(node, "SELECT count(*) FROM pg_replication_slots"), "0");
+        assert_eq!(estate.psql(node, "SELECT count(*) FROM pg_publication"), "0");
+    }
+    // A shard that was there goes on.
+    let shard: u32 = estate
+        .psql("pg1", &format!("SELECT shard FROM shardid.move WHERE move = {first}"))
+        .parse()
+        .expect("a number");
+    let to = if estate.home(shard) == "pg1" { "pg2" } else { "pg1" };
+    estate.run(&["move", &shard.to_string(), "--to", to, "--yes"]).ok();
 }
 
 #[test]

@@ -279,6 +279,15 @@ fn places(declared: &Declared, truth: &Truth) -> Vec<Refusal> {
                 found.push(Refusal::MovedAway { shards: gone, node: name.clone(), to: to.clone() });
             }
         }
+        // Made anew it would have no rows, and its old copy would be one too many.
+        let missing = home.without(&seen.held());
+        for (other, it) in truth.nodes.iter().filter(|(other, _)| *other != name) {
+            let shards = it.copies.and(&missing);
+            if !shards.is_empty() {
+                let (node, copy) = (name.clone(), other.clone());
+                found.push(Refusal::LostWithCopy { shards, node, copy });
+            }
+        }
     }
     found
 }

@@ -71,6 +71,7 @@ fn empty_server(number: i64) -> NodeTruth {
         dropped: ShardSet::new(),
         moved: BTreeMap::new(),
         sent: ShardSet::new(),
+        copies: ShardSet::new(),
         unstamped: ShardSet::new(),
         copy_of: None,
         other_layout: ShardSet::new(),
