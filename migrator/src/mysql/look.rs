@@ -288,7 +288,7 @@ pub(crate) async fn no_rights_of_its_own(
     let what = missing.join(", ");
     Ok(Some(
         Failure::new(format!(
-            "user {user} is denied {what} on schema shardid by himself: MariaDB runs routines with what their definer was granted, without his roles"
+            "MariaDB runs routines with what their definer was granted, without roles, and {user} is denied on schema shardid: {what}"
         ))
         .at(format!("node {node}"))
         .hint(format!("GRANT ALL ON shardid.* TO {user} WITH GRANT OPTION")),
