@@ -265,6 +265,36 @@ pub(crate) async fn replica(
     }))
 }
 
+/// Why routines of this user would fail in the hands of others. MariaDB runs them with what he was granted
+/// himself, and leaves out his roles, by which he may have made them.
+pub(crate) async fn no_rights_of_its_own(
+    connection: &mut MySqlConnection,
+    settings: &Settings,
+    node: &NodeName,
+) -> Result<Option<Failure>, Failure> {
+    let failed = |error: sqlx::Error| failure(node, &error);
+    if settings.flavour() != Flavour::MariaDb {
+        return Ok(None);
+    }
+    let missing: Vec<String> = sqlx::query_scalar(sql!("look/own_rights.sql"))
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(failed)?;
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    let user: String =
+        sqlx::query_scalar(sql!("look/user.sql")).fetch_one(connection).await.map_err(failed)?;
+    let what = missing.join(", ");
+    Ok(Some(
+        Failure::new(format!(
+            "MariaDB runs routines with what their definer was granted, without roles, and {user} is denied on schema shardid: {what}"
+        ))
+        .at(format!("node {node}"))
+        .hint(format!("GRANT ALL ON shardid.* TO {user} WITH GRANT OPTION")),
+    ))
+}
+
 /// Tables that would begin again at 1 after a crash.
 pub(crate) async fn unsafe_tables(
     connection: &mut MySqlConnection,

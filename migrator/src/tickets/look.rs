@@ -14,7 +14,7 @@ use super::{Session, TicketJournal};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
-use crate::mysql::look::{Settings, replica, unsafe_tables};
+use crate::mysql::look::{Settings, no_rights_of_its_own, replica, unsafe_tables};
 use crate::mysql::{self, migrate};
 
 /// What a node said, and what speaks against it.
@@ -258,6 +258,7 @@ async fn ask(
             answer.refusals.extend(settings.no_functions(node));
         }
         answer.refusals.extend(replica(connection, &settings, node).await?);
+        answer.refusals.extend(no_rights_of_its_own(connection, &settings, node).await?);
         answer.server.migration = Some(done);
         uuid = settings.uuid().map(str::to_owned);
     }

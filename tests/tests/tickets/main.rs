@@ -4,6 +4,7 @@
 mod backup;
 mod change;
 mod cut;
+mod defaults;
 mod flickr;
 mod forgotten;
 mod load;

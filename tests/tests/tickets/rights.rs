@@ -8,6 +8,7 @@ use crate::servers::{Engine, Servers};
 on_both_engines! {
     the_program_works_with_the_rights_of_the_page,
     flickrs_tables_are_made_with_the_rights_of_the_page,
+    rights_by_a_role_alone_are_refused_where_routines_run_without_it,
 }
 
 /// The section of the page.
@@ -106,6 +107,61 @@ fn flickrs_tables_are_made_with_the_rights_of_the_page(engine: Engine) {
         error.contains("database absent does not exist: hint: CREATE DATABASE absent"),
         "{error}"
     );
+}
+
+/// It made all of it on MariaDB, and every call of every client failed.
+fn rights_by_a_role_alone_are_refused_where_routines_run_without_it(engine: Engine) {
+    let servers = Servers::up(engine, 0, 1);
+    let default = if engine == Engine::Mysql { "TO" } else { "FOR" };
+    let to_role = statements()[0]
+        .split(';')
+        .filter(|one| one.contains("GRANT "))
+        .map(|one| one.replace(" TO shardid", " TO tool") + ";")
+        .collect::<String>();
+    servers.sql(
+        "my1",
+        &format!("SET GLOBAL log_bin_trust_function_creators = 1; CREATE ROLE tool; {to_role}; CREATE USER shardid; GRANT tool TO shardid; SET DEFAULT ROLE tool {default} shardid; CREATE USER web"),
+    );
+    servers.edit("mysql://root@localhost/app?", "mysql://shardid@localhost/?");
+    let works = || {
+        servers.run(&["apply", "--yes"]).ok();
+        servers.is_clean();
+        servers.sql("my1", "CALL shardid.create_shard(5, 'instagram'); SELECT shardid.next_id(5), shardid.next_ticket('orders'); CALL shardid.drop_shard(5)");
+    };
+    if engine == Engine::Mysql {
+        return works();
+    }
+    let hint = "GRANT ALL ON shardid.* TO 'shardid'@'%' WITH GRANT OPTION";
+    for command in [&["plan"][..], &["apply", "--yes"]] {
+        let error = servers.run(command).refused();
+        assert!(error.contains("node my1") && error.contains(&format!("hint: {hint}")), "{error}");
+        assert!(
+            error.contains("'shardid'@'%' is denied on schema shardid: SELECT, INSERT, UPDATE"),
+            "{error}"
+        );
+    }
+    assert_eq!(servers.sql("my1", "SHOW DATABASES LIKE 'shardid'"), "", "nothing was made");
+    // Each right that it goes without is one that no routine needs: what is not refused works.
+    servers.sql("my1", hint);
+    let all = servers.sql("my1", "SELECT privilege_type FROM information_schema.schema_privileges WHERE grantee = '\\'shardid\\'@\\'%\\'' AND table_schema = 'shardid'");
+    let mut refused = Vec::new();
+    for right in all.lines() {
+        servers.sql("my1", &format!("{hint}; REVOKE {right} ON shardid.* FROM shardid"));
+        let run = servers.run(&["plan"]);
+        if run.code == 0 {
+            works();
+        } else {
+            assert!(
+                run.stderr.contains(&format!(" is denied on schema shardid: {right}")),
+                "{}",
+                run.stderr
+            );
+            refused.push(right);
+        }
+    }
+    assert_eq!(refused.len(), 9, "{refused:?} of {all}");
+    servers.sql("my1", hint);
+    works();
 }
 
 /// The program looks at each setting that the page names, and the page names each that it refuses.
