@@ -1,7 +1,7 @@
 //! How a command ends when it does not succeed: message, facts, hint, exit code.
 
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
@@ -84,24 +84,30 @@ impl Failure {
         self
     }
 
-    /// Prints it to stderr, in colour where that is a terminal.
+    /// Prints it to stderr, in colour where that is a terminal; the exit code says it where nobody can
+    /// read that.
     pub(crate) fn print(&self) {
+        let _ = self.print_to(&mut anstream::stderr());
+    }
+
+    fn print_to(&self, out: &mut impl Write) -> std::io::Result<()> {
         let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
         let green = Style::new().bold().fg_color(Some(AnsiColor::Green.into()));
         for (i, report) in self.reports.iter().enumerate() {
             if i > 0 {
-                anstream::eprintln!();
+                writeln!(out)?;
             }
-            anstream::eprintln!("{red}error:{red:#} {}", wrapped(&report.message, "error: "));
+            writeln!(out, "{red}error:{red:#} {}", wrapped(&report.message, "error: "))?;
             for detail in &report.details {
                 for line in detail.trim_end().lines() {
-                    anstream::eprintln!("  {line}");
+                    writeln!(out, "  {line}")?;
                 }
             }
             if let Some(hint) = &report.hint {
-                anstream::eprintln!("\n{green}hint:{green:#} {}", wrapped(hint, "hint: "));
+                writeln!(out, "\n{green}hint:{green:#} {}", wrapped(hint, "hint: "))?;
             }
         }
+        Ok(())
     }
 
     /// What the process ends with.

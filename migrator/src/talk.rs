@@ -12,9 +12,10 @@ use crate::failure::Failure;
 /// How often long work says where it is when there is no terminal for a bar.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Says something.
+/// Says something. What nobody can read, because the terminal is gone or the disk of a log full, is no
+/// reason to stop in the middle of something.
 pub(crate) fn line(text: impl Display) {
-    anstream::eprintln!("{text}");
+    let _ = writeln!(anstream::stderr(), "{text}");
 }
 
 /// Asks a question that only `y` or `yes` answers with yes.
@@ -31,8 +32,8 @@ pub(crate) fn ask_or(question: impl Display, instead: &str) -> Result<bool, Fail
             Failure::new("there is no terminal to ask on before anything is changed").hint(instead)
         );
     }
-    anstream::eprint!("{question} [y/N] ");
-    let _ = std::io::stderr().flush();
+    let mut stderr = anstream::stderr();
+    let _ = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());
     let mut answer = String::new();
     std::io::stdin()
         .read_line(&mut answer)

@@ -6,6 +6,8 @@ use shardid_tests::estate::{DATABASE, Estate, Held, schema};
 use shardid_tests::postgres::Client;
 use shardid_tests::{expect_error, wait_until};
 
+use crate::shared;
+
 /// A session that reads a copy and does not end.
 fn reader(estate: &Estate, node: &str, shard: u32) -> Client {
     let mut client = estate.node(node).connect(DATABASE);
@@ -333,4 +335,28 @@ fn a_prepared_transaction_that_the_copy_waits_for_is_named() {
     writer.batch_execute("COMMIT").unwrap();
     estate.run(&["resume", &id]).ok();
     assert_eq!(estate.home(shard), "pg2");
+}
+
+/// It ended between the switch and the opening, as that was where it had something to say: the shard took
+/// writes nowhere.
+#[test]
+fn a_move_whose_words_nobody_can_read_goes_on_to_its_end() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let full =
+        || std::fs::File::options().write(true).open("/dev/full").expect("it is always there");
+    let run = estate
+        .command(&["move", &shard.to_string(), "--to", "pg2", "--yes"])
+        .stdout(full())
+        .stderr(full())
+        .status()
+        .expect("the program runs");
+    // Data that cannot be printed is a failure, at the end.
+    assert!(matches!(run.code(), Some(0 | 1)), "{run}");
+    let id = estate.last_move(shard);
+    assert_eq!(estate.state(&id), "done");
+    estate.assert_whole(shard, &shardid_tests::estate::Tally::default());
+    let run = estate.command(&["retire", &id, "--yes"]).stderr(full()).status().expect("it runs");
+    assert!(run.success(), "{run}");
+    estate.assert_no_trace(shard);
 }

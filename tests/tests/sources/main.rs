@@ -3,4 +3,5 @@
 
 mod dependencies;
 mod links;
+mod printing;
 mod statements;
