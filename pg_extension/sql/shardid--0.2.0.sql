@@ -2983,3 +2983,25 @@ BEGIN
     END IF;
 END
 $do$;
+
+-- An event trigger may have given what was made here to another role, who could put triggers of his own on it, which run with
+-- the rights of whoever makes a ticket.
+DO $do$
+DECLARE
+    others text;
+BEGIN
+    SELECT string_agg(format('%s of role %s', pg_describe_object(o.classid, o.objid, 0), r.rolname), ', '
+        ORDER BY o.classid, o.objid) INTO others
+    FROM pg_shdepend o
+    JOIN pg_roles r ON r.oid = o.refobjid AND NOT r.rolsuper
+    JOIN pg_depend d ON d.classid = o.classid AND d.objid = o.objid AND d.objsubid = 0 AND d.deptype = 'e'
+        AND d.refclassid = 'pg_extension'::regclass AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'shardid')
+    WHERE o.dbid = (SELECT b.oid FROM pg_database b WHERE b.datname = current_database())
+        AND o.objsubid = 0 AND o.deptype = 'o' AND o.refclassid = 'pg_authid'::regclass;
+    IF others IS NOT NULL THEN
+        RAISE EXCEPTION 'shardid cannot be installed while what it makes is given to a role that is no superuser'
+            USING ERRCODE = '42501', DETAIL = others || '.',
+                HINT = 'An event trigger does that: ALTER EVENT TRIGGER ... DISABLE; then this again, and ENABLE. Events of an extension are those where pg_event_trigger_ddl_commands() says in_extension.';
+    END IF;
+END
+$do$;

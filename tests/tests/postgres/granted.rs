@@ -184,3 +184,41 @@ fn who_installs_it_and_may_make_nothing_is_told_why_and_what_to_do() {
         assert_eq!(told, "");
     }
 }
+
+/// The role could put triggers on the tables, and had the next superuser who made a ticket make it one.
+#[test]
+fn nothing_is_installed_that_an_event_trigger_gives_away() {
+    for before in ["", "CREATE EXTENSION shardid VERSION '0.1.0'"] {
+        let database = Database::fresh_plain();
+        let team = database.role("team");
+        let mut client = database.connect();
+        run(&mut client, before);
+        run(
+            &mut client,
+            &format!(
+                "CREATE FUNCTION give() RETURNS event_trigger LANGUAGE plpgsql AS $$
+                   DECLARE made record;
+                   BEGIN
+                     FOR made IN SELECT * FROM pg_event_trigger_ddl_commands() LOOP
+                       EXECUTE format('ALTER TABLE %s OWNER TO {team}', made.object_identity);
+                     END LOOP;
+                   END $$;
+                 CREATE EVENT TRIGGER give ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION give()"
+            ),
+        );
+        let install = match before {
+            "" => "CREATE EXTENSION shardid",
+            _ => "ALTER EXTENSION shardid UPDATE",
+        };
+        let refusal = expect_error(&mut client, install, "42501");
+        assert!(refusal.detail.contains(&format!("of role {team}")), "{refusal:?}");
+        assert!(refusal.hint.contains("EVENT TRIGGER"), "{refusal:?}");
+        run(
+            &mut client,
+            &format!(
+                "ALTER EVENT TRIGGER give DISABLE; {install}; ALTER EVENT TRIGGER give ENABLE"
+            ),
+        );
+        run(&mut client, "SELECT create_shard(5), create_ticket('t')");
+    }
+}
