@@ -31,16 +31,6 @@ pub const SAID: &[(&str, &str, &str)] = &[
         "what somebody did, no hint",
     ),
     (
-        "src/report.rs",
-        "drop_ticket('{literal}'); then{above}: SELECT shardid.create_ticket_above(",
-        "its sequence was dropped before: it is made anew above all its numbers",
-    ),
-    (
-        "src/report.rs",
-        "drop_ticket('{literal}'); then, with these and a number above all",
-        "a row without a sequence: the one that it names is another's, and stays",
-    ),
-    (
         "0.2.0.sql",
         "DELETE FROM shardid.layout WHERE name = ...; where it is unused",
         "to who said TRUNCATE: a layout that is in use is kept by a trigger",
@@ -56,11 +46,6 @@ pub const SAID: &[(&str, &str, &str)] = &[
         "to who drops their shard: generators of ids, which remember how far they went",
     ),
     ("0.2.0.sql", "DROP EXTENSION forgets it: do not", "warns of it"),
-    (
-        "0.2.0.sql",
-        "drop_ticket(%L); then%s: SELECT shardid.create_ticket_above(",
-        "its sequence was dropped before: it is made anew above all its numbers",
-    ),
     (
         "0.2.0.sql",
         "drop_segment(%L); then, with a start above all of them",

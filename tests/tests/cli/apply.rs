@@ -162,7 +162,7 @@ fn a_role_that_owns_its_database_needs_no_superuser() {
         node.psql(&format!("ALTER DATABASE {} OWNER TO {owner}", node.name()));
     }
     cluster.edit("postgres://postgres@", &format!("postgres://{owner}@"));
-    cluster.nodes[0].psql(&format!("ALTER ROLE {owner} SET statement_timeout = '50ms'"));
+    cluster.nodes[0].psql(&format!("ALTER ROLE {owner} SET statement_timeout = '300ms'"));
     // Nobody makes anything in schema shardid, but whom a superuser lets.
     let refused = cluster.run(&["apply", "--yes"]).refused();
     assert!(refused.contains("permission denied for schema shardid"), "{refused}");

@@ -90,14 +90,22 @@ fn what_is_dropped_with_its_schema_leaves_no_number_behind() {
         let mut client = database.connect();
         for (sqlstate, sql, hint) in [
             ("42704", "SELECT next_id(5)", "create_shard(5)"),
-            ("55000", "SELECT next_ticket('photos')", "drop_ticket('photos')"),
-            ("55000", "SELECT next_ticket_gapless('photos')", "drop_ticket('photos')"),
-            ("55000", "SELECT shardid.raise_ticket('photos', 5)", "drop_ticket('photos')"),
+            ("55000", "SELECT next_ticket('photos')", "create_ticket_above('photos', 1, 1, ...)"),
+            (
+                "55000",
+                "SELECT next_ticket_gapless('photos')",
+                "create_ticket_above('photos', 1, 1, ...)",
+            ),
+            (
+                "55000",
+                "SELECT shardid.raise_ticket('photos', 5)",
+                "create_ticket_above('photos', 1, 1, ...)",
+            ),
             ("55000", "SELECT next_segment('orders')", "drop_segment('orders')"),
             (
                 "42710",
                 "SELECT create_ticket('photos', if_not_exists => true)",
-                "drop_ticket('photos')",
+                "create_ticket_above('photos', 1, 1, ...)",
             ),
             (
                 "42710",
