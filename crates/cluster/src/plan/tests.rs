@@ -293,6 +293,22 @@ fn a_node_that_holds_shards_cannot_go_and_an_empty_one_can() {
 }
 
 #[test]
+fn no_shard_is_made_anew_of_which_another_node_has_an_old_copy() {
+    let both = declared(8, &[("pg1", 1), ("pg2", 1)]);
+    let mut truth = living(&both);
+    truth.nodes.get_mut(&node("pg1")).unwrap().copies = set("4-5");
+    // What is where the map has it may have old copies anywhere.
+    assert_eq!(plan_of(&both, &truth).unwrap().steps, []);
+    let lost = truth.nodes.get_mut(&node("pg2")).unwrap();
+    lost.open = lost.open.without(&set("5-6"));
+    let words = "shard 5 is not on node pg2, where the map has it, and node pg1 has an old copy";
+    assert_eq!(refused(&both, &truth), words);
+    // Nobody has rows of the other.
+    truth.nodes.get_mut(&node("pg1")).unwrap().copies = ShardSet::new();
+    assert!(plan_of(&both, &truth).is_ok());
+}
+
+#[test]
 fn what_a_cluster_is_for_life_cannot_be_changed() {
     let nodes = [("pg1", 1), ("pg2", 1)];
     let truth = living(&declared(8, &nodes));
