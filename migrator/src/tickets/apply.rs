@@ -37,9 +37,9 @@ pub(crate) fn plan(
     look: &Look,
     options: &Options,
 ) -> Result<TicketPlan, Failure> {
-    let twins = problems(&look.truth)
-        .into_iter()
-        .filter(|problem| matches!(problem, TicketProblem::SameServer(..)));
+    let by_hand = problems(&look.truth).into_iter().filter(|problem| {
+        matches!(problem, TicketProblem::SameServer(..) | TicketProblem::NoSequence { .. })
+    });
     let tickets = file.declared.tickets.iter().filter(|_| !options.accept_unseen);
     let missing = tickets.flat_map(|ticket| {
         let known = look.truth.known.get(&ticket.name).map(|known| known.nodes());
@@ -47,7 +47,7 @@ pub(crate) fn plan(
         let servers = known.unwrap_or_else(|| ticket.servers.clone());
         if changes { Vec::new() } else { unseen(&ticket.name, &servers, &look.truth) }
     });
-    let failures = twins.chain(missing).map(|problem| {
+    let failures = by_hand.chain(missing).map(|problem| {
         let mend = problem.mend();
         Failure::new(problem).hint(mend)
     });

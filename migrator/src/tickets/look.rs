@@ -297,6 +297,15 @@ async fn ask(
             .into_iter()
             .filter_map(|row| row.state(node).transpose())
             .collect::<Result<BTreeMap<_, _>, _>>()?;
+        if let Session::Postgres(connection) = &mut session {
+            let names: Vec<String> =
+                sqlx::query_scalar(crate::postgres::sql!("tickets/without_sequence.sql"))
+                    .fetch_all(connection)
+                    .await
+                    .map_err(|error| crate::postgres::failure(node, &error))?;
+            answer.server.without_sequence =
+                names.iter().filter_map(|name| TicketName::new(name).ok()).collect();
+        }
     }
     session.close().await;
     Ok(answer)

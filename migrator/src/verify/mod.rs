@@ -32,7 +32,7 @@ pub(crate) async fn verify(estate: &mut Estate<'_>, data: bool) -> Report {
     let mut report = Report::default();
     report.add("unreachable", Ok(unreachable::check(estate)));
     report.add("same-database", Ok(same_database::check(estate)));
-    report.add("versions", Ok(versions::check(estate)));
+    report.add("versions", versions::check(estate).await);
     report.add("clocks", Ok(clocks::check(estate)));
     report.add("open-twice", open_twice::check(estate).await);
     report.add("map-copies", Ok(map_copies::check(estate)));

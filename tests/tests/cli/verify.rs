@@ -355,6 +355,17 @@ fn extension_versions_that_are_apart_are_found() {
 }
 
 #[test]
+fn an_extension_in_another_schema_is_found() {
+    let cluster = photos();
+    cluster.nodes[1].psql(
+        "DROP EXTENSION shardid CASCADE; CREATE SCHEMA ext; CREATE EXTENSION shardid SCHEMA ext",
+    );
+    let run = cluster.run(&["verify"]);
+    let says = "the extension is in schema public on node pg1 and in schema ext on node pg2: no shard moves between them";
+    assert!(run.code == 1 && run.stdout.contains(says), "{}", run.stdout);
+}
+
+#[test]
 fn a_layout_that_ends_within_a_year_is_found_once_for_all_nodes() {
     let cluster = photos();
     for (node, shard) in [(0, 1), (1, 3)] {

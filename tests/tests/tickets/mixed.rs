@@ -61,6 +61,25 @@ fn a_postgresql_node_and_a_mysql_node_share_a_ticket_and_change_places(engine: E
     assert!(on("pg2") >= last + 100_000);
     let run = servers.run(&["verify"]);
     assert_eq!(run.code, 0, "{}", run.stdout);
+
+    // Its row stays, and hands out nothing.
+    let last = on("pg2");
+    let drop = servers.psql("pg2", "SELECT 'DROP SEQUENCE ' || sequence FROM shardid.tickets");
+    servers.psql("pg2", &drop);
+    let says = "the sequence of ticket orders on pg2 was dropped: it hands out nothing there";
+    let above = "SELECT shardid.create_ticket_above('orders', 3, 3, …)";
+    for command in [&["tickets", "verify"][..], &["verify"]] {
+        let run = servers.run(command);
+        assert!(run.code == 1 && run.stdout.contains(says), "{}", run.stdout);
+        assert!(run.stdout.contains(above), "{}", run.stdout);
+    }
+    let refused = servers.run(&["apply", "--yes"]);
+    assert!(refused.stderr.contains(says) && refused.stderr.contains(above), "{}", refused.stderr);
+    servers.psql("pg2", &above.replace('…', &last.to_string()));
+    servers.run(&["apply", "--yes"]).ok();
+    assert!(on("pg2") > last);
+    let run = servers.run(&["verify"]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
 }
 
 fn a_shard_of_the_map_that_a_mysql_server_makes_ids_for_is_found(engine: Engine) {

@@ -67,6 +67,16 @@ pub enum TicketProblem {
         /// The server.
         node: NodeName,
     },
+    /// The ticket is there, and what counts its numbers is not.
+    #[error("the sequence of ticket {ticket} on {node} was dropped: it hands out nothing there")]
+    NoSequence {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+        /// What it handed out.
+        class: Class,
+    },
     /// A server hands out a ticket that it should not.
     #[error("ticket {ticket} is on {node}, which is none of its servers")]
     Stray {
@@ -135,6 +145,9 @@ impl TicketProblem {
             Self::ByHand { what: ByHand::NoRoom(_), node } => format!(
                 "on {node}, with as many numbers as that server may have handed out besides: CALL shardid.adopt_leaving_out(…)"
             ),
+            Self::NoSequence { ticket, node, class: Class { server, servers } } => format!(
+                "on {node}, with a number above all that it can have handed out: SELECT shardid.create_ticket_above('{ticket}', {server}, {servers}, …)"
+            ),
             Self::SameServer(_, second) => format!(
                 "stop one of them, give node {second} a server of its own, then `shardid apply`"
             ),
@@ -186,6 +199,7 @@ impl TicketProblem {
             | Self::Elsewhere(node)
             | Self::ByHand { node, .. }
             | Self::Missing { node, .. }
+            | Self::NoSequence { node, .. }
             | Self::Stray { node, .. }
             | Self::Ceiling { node, .. }
             | Self::Mapped { node, .. } => Some(node),
@@ -260,6 +274,11 @@ pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
                 .iter()
                 .map(|what| TicketProblem::ByHand { what: what.clone(), node: node.clone() }),
         );
+        let tickets = server.without_sequence.iter();
+        found.extend(tickets.filter_map(|ticket| {
+            let class = server.tickets.get(ticket)?.class;
+            Some(TicketProblem::NoSequence { ticket: ticket.clone(), node: node.clone(), class })
+        }));
         match truth.known_servers.get(node) {
             Some(known) if known.identity != server.identity => {
                 found.push(TicketProblem::OtherServer(node.clone()));

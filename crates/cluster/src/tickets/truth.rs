@@ -103,6 +103,8 @@ pub struct TicketServer {
     pub elsewhere: bool,
     /// What of that has to be taken over by hand.
     pub by_hand: Vec<ByHand>,
+    /// Tickets of which somebody has dropped what counts their numbers.
+    pub without_sequence: Vec<TicketName>,
     /// The last of our migrations that was run there; `None` where the tickets
     /// come with something else (PostgreSQL's extension).
     pub migration: Option<i32>,

@@ -33,6 +33,7 @@ fn standing(servers: &[(&str, u64)]) -> TicketTruth {
             mark: Some("m".into()),
             elsewhere: false,
             by_hand: Vec::new(),
+            without_sequence: Vec::new(),
             migration: Some(3),
             tickets: [(ticket(), state)].into(),
             shards: ShardSet::new(),
