@@ -16,7 +16,7 @@ mod tickets;
 
 pgrx::pg_module_magic!();
 
-/// Runs when a backend loads the library: settings, the clock's base, cache callbacks.
+/// Runs when a backend loads the library: settings, the clock's base, callbacks.
 #[pgrx::pg_guard]
 #[allow(non_snake_case)]
 extern "C-unwind" fn _PG_init() {
@@ -27,6 +27,7 @@ extern "C-unwind" fn _PG_init() {
         rights: generator::forget_rights,
         last_id: generator::forget_last_id,
     });
+    page::watch_functions(settings::functions_run_as_owner);
     generator::start();
 }
 

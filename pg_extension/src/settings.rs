@@ -10,6 +10,7 @@ static MAX_WAIT_MS: GucSetting<i32> = GucSetting::<i32>::new(1_000);
 static MAX_JUMP_MS: GucSetting<i32> = GucSetting::<i32>::new(3_600_000);
 static SHARD: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static BLOCK: GucSetting<i32> = GucSetting::<i32>::new(256);
+static FUNCTIONS_RUN_AS_OWNER: GucSetting<bool> = GucSetting::<bool>::new(false);
 
 const DAY_MS: i32 = 86_400_000;
 
@@ -62,6 +63,11 @@ pub(crate) fn shard() -> Option<i32> {
 /// The most slots a backend takes at a time.
 pub(crate) fn block() -> i64 {
     i64::from(BLOCK.get())
+}
+
+/// Whether functions that no superuser owns run as their owner where a superuser comes upon them.
+pub(crate) fn functions_run_as_owner() -> bool {
+    FUNCTIONS_RUN_AS_OWNER.get()
 }
 
 /// Defines the settings and reserves their prefix.
@@ -124,6 +130,14 @@ pub(crate) fn register() {
         1,
         256,
         GucContext::Userset,
+        GucFlags::empty(),
+    );
+    GucRegistry::define_bool_guc(
+        c"shardid.functions_run_as_owner",
+        c"Whether a function that no superuser owns runs with its owner's rights where a superuser's statement calls it.",
+        c"It runs in a security-restricted operation, as in a REINDEX. The program shardid sets it in its sessions.",
+        &FUNCTIONS_RUN_AS_OWNER,
+        GucContext::Suset,
         GucFlags::empty(),
     );
     page::reserve_settings(c"shardid");

@@ -21,7 +21,7 @@ pub const SAID: &[(&str, &str, &str)] = &[
     (
         "verify/objects.sql",
         "DROP OWNED BY",
-        "rights of a role that no move in the journal knows; what it owns is reassigned first",
+        "of a role that no move in the journal knows; what it owns was made by code of a shard's owners, and holds none of the shard's rows",
     ),
     ("verify/plain_defaults.rs", "DROP IDENTITY", "the column stays, and so do its rows"),
     ("tickets/problems.rs", "CALL shardid.drop_shard(…)", "it drops a generator, and no rows"),

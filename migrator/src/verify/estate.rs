@@ -100,6 +100,20 @@ impl<'f> Estate<'f> {
         self.visits.iter_mut().filter(|visit| visit.seen.truth.extension.installed.is_some())
     }
 
+    /// Fails where reading tables would run code of those who own them with a superuser's rights.
+    pub(super) async fn check_guarded(&mut self) -> Result<(), Failure> {
+        for visit in self.installed() {
+            if !visit.rows::<(i32,)>(sql!("verify/unguarded.sql")).await?.is_empty() {
+                return Err(Failure::new(
+                    "the library of the extension shardid is older than this program",
+                )
+                .at(format!("node {}", visit.node))
+                .hint("install the new one there, then `shardid apply`"));
+            }
+        }
+        Ok(())
+    }
+
     /// Every column that takes ids, with its node.
     pub(super) fn columns(&self) -> impl Iterator<Item = (&NodeName, &IdColumn)> {
         self.visits

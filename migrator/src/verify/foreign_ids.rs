@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::postgres::{failure, sql};
 
 pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
+    estate.check_guarded().await?;
     let mut findings = Vec::new();
     for visit in estate.installed() {
         for column in visit.columns.iter().filter(|column| !column.is_foreign()) {

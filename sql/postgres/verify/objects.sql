@@ -18,7 +18,7 @@ SELECT 'subscription' AS kind, subname::text AS name, ours::text AS ours,
        CASE WHEN ours IS NOT NULL THEN format('ALTER SUBSCRIPTION %I RENAME TO %I;', subname, ours) END AS rename, NULL::integer AS shard,
        format('ALTER SUBSCRIPTION %1$I DISABLE; ALTER SUBSCRIPTION %1$I SET (slot_name = NONE); DROP SUBSCRIPTION %1$I;', subname)
        || CASE WHEN rolname IS NULL THEN ''
-               ELSE format(' REASSIGN OWNED BY %1$I TO CURRENT_USER; DROP OWNED BY %1$I; DROP ROLE %1$I;', rolname) END AS mend
+               ELSE format(' DROP OWNED BY %1$I; DROP ROLE %1$I;', rolname) END AS mend
   FROM subscription
 UNION ALL
 SELECT 'slot', slot_name::text, NULL, NULL, NULL, format('SELECT pg_drop_replication_slot(%L);', slot_name)
@@ -29,9 +29,9 @@ SELECT 'publication', pubname::text, NULL, NULL, NULL, format('DROP PUBLICATION 
   FROM pg_publication
  WHERE pubname ~ '^shardid_(move|back)_'
 UNION ALL
--- Whatever it may own goes to whoever mends; what is dropped then are rights.
+-- What it owns was made with its rights by code of a shard's owners, and would run with those of whoever took it over.
 SELECT 'role', r.rolname::text, NULL, NULL, NULL,
-       format('REASSIGN OWNED BY %1$I TO CURRENT_USER; DROP OWNED BY %1$I; DROP ROLE %1$I;', r.rolname)
+       format('DROP OWNED BY %1$I; DROP ROLE %1$I;', r.rolname)
   FROM role r
  WHERE NOT EXISTS (SELECT FROM pg_subscription s WHERE s.subowner = r.oid)
    AND NOT EXISTS (SELECT FROM pg_shdepend d JOIN pg_database b ON b.oid = d.dbid

@@ -291,6 +291,38 @@ fn make_trap(estate: &Estate) -> String {
              SET ROLE second; INSERT INTO {schema}.two SELECT n, n FROM generate_series(1, 10) AS n; RESET ROLE"
         ),
     );
+    // Wherever PostgreSQL runs code of an owner while a definition is made, or a query is planned.
+    estate.psql(
+        "pg1",
+        &format!(
+            "SET ROLE owner; SET search_path = {schema}, public;
+             CREATE FUNCTION fold() RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN {schema}.trap(''fold''); END';
+             CREATE DOMAIN dom AS bigint CHECK (trap(VALUE::text));
+             CREATE VIEW v AS SELECT '{{1}}'::dom[] AS d;
+             CREATE FUNCTION plus(dom, bigint) RETURNS dom LANGUAGE sql RETURN $1;
+             CREATE AGGREGATE agg(bigint) (SFUNC = plus, STYPE = dom, INITCOND = '1');
+             CREATE DOMAIN late AS int;
+             CREATE FUNCTION check_late(late) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RETURN {schema}.trap(''late''); END';
+             ALTER DOMAIN late ADD CHECK (check_late(VALUE));
+             CREATE TABLE three (id bigint PRIMARY KEY DEFAULT next_id(0), n int, a bigint[] DEFAULT ('{{6}}'::dom[])::bigint[]);
+             CREATE INDEX ON three (n) WHERE fold();
+             CREATE INDEX ON three ((n + fold()::int));
+             CREATE STATISTICS stat ON (n + fold()::int), id FROM three;
+             CREATE TABLE rowed (id bigint PRIMARY KEY);
+             CREATE FUNCTION check_row(rowed) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RETURN {schema}.trap(''row''); END';
+             ALTER TABLE rowed ADD CHECK (check_row(rowed.*)); INSERT INTO rowed VALUES (1);
+             CREATE TABLE child (CHECK (fold()), PRIMARY KEY (id)) INHERITS (three);
+             CREATE TABLE four (id bigint PRIMARY KEY, three bigint REFERENCES three);
+             CREATE TABLE parted (n bigint) PARTITION BY RANGE ((n + fold()::int));
+             CREATE TABLE part PARTITION OF parted FOR VALUES FROM (0) TO (1000);
+             ALTER TABLE part REPLICA IDENTITY FULL;
+             ALTER TABLE three ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY p ON three USING (fold());
+             INSERT INTO three (id, n) SELECT n, n FROM generate_series(1, 10) AS n;
+             INSERT INTO child (id, n) VALUES (11, 11); INSERT INTO four VALUES (1, 1); INSERT INTO parted VALUES (1);
+             RESET ROLE; GRANT USAGE ON SEQUENCE {schema}.shard_id_seq TO owner"
+        ),
+    );
     schema
 }
 
@@ -313,6 +345,7 @@ fn what_a_shards_owner_has_put_into_it_runs_with_no_more_rights_than_that_role_h
     assert_eq!(rollback.code, 0, "{}", rollback.stderr);
     assert!(!rollback.stderr.contains("not carried back"), "{}", rollback.stderr);
     run(&estate, &["move", "0", "--to", "pg2", "--yes"]).ok();
+    run(&estate, &["verify", "--data"]);
     for node in estate.nodes() {
         let supers = estate.psql(
             &node,
@@ -330,6 +363,72 @@ fn what_a_shards_owner_has_put_into_it_runs_with_no_more_rights_than_that_role_h
         "SELECT string_agg(rolname, ' ') FROM pg_roles WHERE rolname ~ '^shardid_(move|back)_'";
     for node in estate.nodes() {
         assert_eq!(estate.psql(&node, left), "");
+    }
+}
+
+#[test]
+fn what_a_domain_does_with_the_rights_of_whoever_makes_it_is_refused() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let schema = schema(shard);
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE DOMAIN {schema}.d AS text CONSTRAINT looks CHECK (pg_read_file(VALUE) IS NOT NULL);
+             CREATE DOMAIN {schema}.fine AS text CHECK (length(VALUE) < 9 AND VALUE::timestamptz < now());
+             CREATE TABLE {schema}.t (id bigint PRIMARY KEY CHECK (clock_timestamp() IS NOT NULL))"
+        ),
+    );
+    let refused = estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).refused();
+    assert!(
+        refused.contains(&format!("constraint looks of {schema}.d calls pg_read_file(text)")),
+        "{refused}"
+    );
+    assert!(!refused.contains("clock_timestamp"), "{refused}");
+    estate.psql("pg1", &format!("DROP DOMAIN {schema}.d"));
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+}
+
+#[test]
+fn what_is_made_with_the_rights_of_a_stream_never_becomes_the_programs() {
+    let estate = estate(|builder| builder);
+    let schema = schema(0);
+    for node in estate.nodes() {
+        estate.psql(
+            &node,
+            "CREATE ROLE owner NOLOGIN; CREATE SCHEMA open; GRANT ALL ON SCHEMA open TO PUBLIC",
+        );
+    }
+    estate.psql(
+        "pg1",
+        &format!(
+            "GRANT ALL ON SCHEMA {schema} TO owner; SET ROLE owner;
+             CREATE FUNCTION {schema}.plant() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+                 IF current_user ~ '^shardid_' THEN
+                     CREATE OR REPLACE FUNCTION open.whose() RETURNS text LANGUAGE sql SECURITY DEFINER AS 'SELECT current_user::text';
+                     CREATE OR REPLACE VIEW open.depends AS SELECT open.whose();
+                     GRANT ALL ON open.depends TO PUBLIC;
+                 END IF;
+                 RETURN true;
+             END $$;
+             CREATE TABLE {schema}.w (id bigint PRIMARY KEY CHECK ({schema}.plant())); INSERT INTO {schema}.w VALUES (1)"
+        ),
+    );
+    run(&estate, &["move", "0", "--to", "pg2", "--yes"]).ok();
+    let superuser = "SELECT count(*) FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner WHERE p.pronamespace = 'open'::regnamespace AND r.rolsuper";
+    // Somebody's view keeps the function, and the function its role: the move ends all the same.
+    estate.psql("pg2", "ALTER VIEW IF EXISTS open.depends OWNER TO owner");
+    estate.psql("pg2", &format!("SET ROLE owner; INSERT INTO {schema}.w VALUES (2)"));
+    wait_until(Duration::from_secs(30), "the old copy to follow", || {
+        estate.psql("pg1", &format!("SELECT count(*) FROM {schema}.w")) == "2"
+    });
+    estate.psql("pg1", "ALTER VIEW IF EXISTS open.depends OWNER TO owner");
+    estate.psql("pg1", "ALTER SUBSCRIPTION shardid_back_1 DISABLE; ALTER SUBSCRIPTION shardid_back_1 SET (slot_name = NONE)");
+    estate.psql("pg1", "DROP SUBSCRIPTION shardid_back_1");
+    run(&estate, &["retire", "1", "--yes"]).ok();
+    for node in estate.nodes() {
+        assert_eq!(estate.psql(&node, superuser), "0", "on {node}");
+        let rights = "SELECT count(*) FROM pg_roles r WHERE rolname ~ '^shardid_(move|back)_' AND (rolcanlogin OR rolbypassrls OR EXISTS (SELECT FROM pg_class c, aclexplode(c.relacl) a WHERE a.grantee = r.oid AND c.relnamespace <> 'open'::regnamespace))";
+        assert_eq!(estate.psql(&node, rights), "0", "on {node}");
     }
 }
 
