@@ -19,5 +19,6 @@ mod plays;
 mod rights;
 mod segments;
 mod tickets;
+mod variables;
 mod vectors;
 mod waiting;

@@ -15,6 +15,7 @@ mod second;
 mod servers;
 mod setup;
 mod upgrade;
+mod variables;
 
 /// Each test once for each engine. MySQL is skipped, with a line that says so,
 /// where `SHARDID_MYSQLD` names no server.
