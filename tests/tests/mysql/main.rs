@@ -16,6 +16,7 @@ mod home;
 mod ids;
 mod lower;
 mod plays;
+mod prepared;
 mod rights;
 mod segments;
 mod tickets;

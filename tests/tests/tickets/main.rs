@@ -9,6 +9,7 @@ mod flickr;
 mod forgotten;
 mod load;
 mod mixed;
+mod prepared;
 mod refuse;
 mod rights;
 mod second;
