@@ -199,7 +199,7 @@ fn the_settings_of_the_page_are_those_that_the_program_looks_at() {
     let told: Vec<&str> = cells.split('`').skip(1).step_by(2).collect();
     let read = docs::read("sql/mysql/look/variables.sql");
     // What says which server it is, and no setting.
-    let not_settings = ["version", "version_comment", "server_uuid", "log_bin"];
+    let not_settings = ["version", "version_comment", "log_bin"];
     let mut looked_at: Vec<&str> =
         read.split('\'').skip(1).step_by(2).filter(|name| !not_settings.contains(name)).collect();
     // A variable of neither engine: it is found by what it does.

@@ -22,12 +22,17 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("wsrep_", "of servers of Galera, which have tests of their own"),
     ("rbr_exec_mode", "how MySQL applies the rows of others, and no SQL of ours"),
     ("gtid_", "names the transactions of a session, and each may be there once"),
+    ("server_id", "what MariaDB knows a server by, and no setting"),
+    ("innodb_default_encryption_key_id", "how tables are stored, which is for who runs the server"),
+    ("innodb_compression_default", "how tables are stored, which is for who runs the server"),
 ];
 
 /// With which settings the program may fail, and by which words.
 const REFUSED: &[(&str, &str)] = &[
     ("binlog_format", "binlog_format is STATEMENT"),
     ("max_statement_time", "max_statement_time exceeded"),
+    // The server ends the session in the midst of it.
+    ("connection_memory_limit", "onnection"),
 ];
 
 const NODES: [&str; 2] = ["my1", "my2"];
@@ -188,7 +193,9 @@ impl World {
             "SELECT table_name, index_name, seq_in_index, column_name, non_unique
              FROM information_schema.statistics WHERE table_schema = 'shardid'",
         ];
-        let row = |row: Row| format!("{:?}", row.unwrap());
+        let row = |row: Row| {
+            row.unwrap().iter().map(|value| value.as_sql(true)).collect::<Vec<_>>().join(" ")
+        };
         let on = |node| {
             LOOKS.into_iter().flat_map(move |sql| self.ask::<Row>(node, sql).into_iter().map(row))
         };
