@@ -1,9 +1,11 @@
 //! What a MySQL server says, as a person needs it.
 
 use shardid_cluster::NodeName;
-use sqlx::mysql::MySqlDatabaseError;
+use sqlx::Row;
+use sqlx::mysql::{MySqlConnection, MySqlDatabaseError};
 
 use crate::failure::Failure;
+use crate::mysql::sql;
 
 /// An error of a node's server.
 pub(crate) fn failure(node: &NodeName, error: &sqlx::Error) -> Failure {
@@ -28,12 +30,31 @@ pub(crate) fn failure(node: &NodeName, error: &sqlx::Error) -> Failure {
         (None, 1418 | 1419) => failure.hint(
             "SET GLOBAL log_bin_trust_function_creators = 1, or connect as a user with SUPER",
         ),
-        (None, 1205) => {
-            failure.hint("somebody holds a lock for long: look at SHOW PROCESSLIST, then try again")
-        }
+        (None, 1205) => failure.hint(
+            "somebody holds a lock for long: look at SHOW PROCESSLIST, and at XA RECOVER for what waits for XA COMMIT or XA ROLLBACK, then try again",
+        ),
         (None, 1290 | 1836) => failure.hint("it is read-only: name the server that takes writes"),
         (None, _) => failure,
     }
+}
+
+/// Adds the names of what XA has prepared there, where the error is that a lock was waited for: no list of processes
+/// has them.
+pub(crate) async fn naming_prepared(
+    connection: &mut MySqlConnection,
+    error: &sqlx::Error,
+    failure: Failure,
+) -> Failure {
+    let has_waited = number(error) == Some(1205) || error.to_string().contains("XA RECOVER");
+    if !has_waited {
+        return failure;
+    }
+    // MySQL tells only some of them, and then there are none.
+    let prepared = sqlx::raw_sql(sql!("look/prepared.sql")).fetch_all(connection).await;
+    prepared.unwrap_or_default().iter().fold(failure, |failure, row| {
+        let name: Vec<u8> = row.try_get_unchecked("data").unwrap_or_default();
+        failure.detail(format_args!("prepared by XA: {}", String::from_utf8_lossy(&name)))
+    })
 }
 
 /// The SQLSTATE that a server refused with.

@@ -58,8 +58,13 @@ impl Settings {
         let may_create = grants
             .iter()
             .any(|row| gives_functions(&row.try_get_unchecked::<String, _>(0).unwrap_or_default()));
+        let uuid: String = sqlx::query_scalar(sql!("look/uuid.sql"))
+            .fetch_one(&mut *connection)
+            .await
+            .map_err(failed)?;
         let asked = [("sysdate stands still", stands_still), ("may create", may_create)];
         let asked = asked.map(|(name, is)| (name.to_owned(), u8::from(is).to_string()));
+        let asked = asked.into_iter().chain([("server_uuid".to_owned(), uuid)]);
         let pairs = rows.iter().map(|row| {
             let name: String = row.try_get_unchecked(0).unwrap_or_default();
             let value: String = row.try_get_unchecked(1).unwrap_or_default();

@@ -11,7 +11,7 @@ pub(super) const CATALOG: Files<2> = [
 ];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
-pub(super) const SCHEMA: Files<46> = [
+pub(super) const SCHEMA: Files<49> = [
     ("V1__server", sql!("schema/V1__server.sql")),
     ("V2__ticket", sql!("schema/V2__ticket.sql")),
     ("V3__create_ticket", sql!("schema/V3__create_ticket.sql")),
@@ -58,6 +58,9 @@ pub(super) const SCHEMA: Files<46> = [
     ("V44__flickr_by_create_view", sql!("schema/V44__flickr_by_create_view.sql")),
     ("V45__said_as_it_is", sql!("schema/V45__said_as_it_is.sql")),
     ("V46__no_table_is_missed", sql!("schema/V46__no_table_is_missed.sql")),
+    ("V47__whatever_a_session_has_set", sql!("schema/V47__whatever_a_session_has_set.sql")),
+    ("V48__prepared_by_xa", sql!("schema/V48__prepared_by_xa.sql")),
+    ("V49__as_many_shards_as_are_said", sql!("schema/V49__as_many_shards_as_are_said.sql")),
 ];
 
 #[cfg(test)]

@@ -10,6 +10,6 @@ mod routines;
 mod statement;
 
 pub(crate) use connect::connect;
-pub(crate) use error::{failure, sqlstate};
+pub(crate) use error::{failure, naming_prepared, sqlstate};
 pub(crate) use option_files::Login;
 pub(crate) use statement::sql;

@@ -62,7 +62,7 @@ impl TicketServer {
             i64::from(class.servers),
             number(floor)
         );
-        self.or_failure(done)
+        self.or_failure(done).await
     }
 
     /// Hands out nothing at or above the ceiling from here on.
@@ -74,7 +74,7 @@ impl TicketServer {
         let done = run!(&mut self.session, "tickets/limit.sql", ticket.as_str(), number(ceiling));
         match done {
             Err(error) if self.session.refused_with(&error, "55000") => Ok(Limited::Passed),
-            other => self.or_failure(other).map(|()| Limited::Yes),
+            other => self.or_failure(other).await.map(|()| Limited::Yes),
         }
     }
 
@@ -93,20 +93,20 @@ impl TicketServer {
             i64::from(class.servers),
             number(floor)
         );
-        self.or_failure(done)
+        self.or_failure(done).await
     }
 
     /// Goes on above a number.
     pub(crate) async fn raise(&mut self, ticket: &TicketName, above: u64) -> Result<(), Failure> {
         let done = run!(&mut self.session, "tickets/raise.sql", ticket.as_str(), number(above));
-        self.or_failure(done)
+        self.or_failure(done).await
     }
 
     /// Hands out what is still of another server.
     pub(crate) async fn adopt(&mut self) -> Result<(), Failure> {
         let Session::Mysql(connection) = &mut self.session else { return Ok(()) };
         let done = sqlx::raw_sql(mysql::sql!("tickets/adopt.sql")).execute(connection).await;
-        done.map(|_| ()).map_err(|error| mysql::failure(&self.node, &error))
+        self.or_failure(done.map(|_| ())).await
     }
 
     /// Begins a ticket above `floor`, also where the server served it earlier.
@@ -167,10 +167,17 @@ impl TicketServer {
     /// Leaves a mark to know the server again by.
     pub(crate) async fn mark(&mut self, mark: &str) -> Result<(), Failure> {
         let done = run!(&mut self.session, "tickets/mark.sql", mark);
-        self.or_failure(done)
+        self.or_failure(done).await
     }
 
-    fn or_failure(&self, done: Result<(), sqlx::Error>) -> Result<(), Failure> {
-        done.map_err(|error| self.session.failure(&self.node, &error))
+    async fn or_failure(&mut self, done: Result<(), sqlx::Error>) -> Result<(), Failure> {
+        let Err(error) = done else { return Ok(()) };
+        let failure = self.session.failure(&self.node, &error);
+        match &mut self.session {
+            Session::Postgres(_) => Err(failure),
+            Session::Mysql(connection) => {
+                Err(mysql::naming_prepared(connection, &error, failure).await)
+            }
+        }
     }
 }

@@ -10,12 +10,14 @@ mod engine;
 mod install;
 mod plays;
 mod server;
+mod variables;
 
 pub use builder::Builder;
 pub use client::{Refused, expect_refused, query, try_query};
 pub use engine::Engine;
 pub use plays::{Finding, Ledger, Played, Plays};
 pub use server::{Server, shared};
+pub use variables::{Setting, settings};
 
 /// Gives each test two names, `on_mariadb::NAME` and `on_mysql::NAME`.
 ///

@@ -8,6 +8,7 @@ use shardid_tests::on_both_engines;
 on_both_engines!(
     the_vectors_are_those_of_postgresql,
     a_key_belongs_to_the_same_shard_as_on_postgresql,
+    a_session_without_strict_mode_has_the_same_shards_or_no_bytes_in_a_text,
     searches_by_time_use_the_primary_key,
     what_is_not_an_id_is_refused,
     what_both_engines_must_mean_alike,
@@ -72,6 +73,46 @@ fn a_key_belongs_to_the_same_shard_as_on_postgresql(engine: Engine) {
     for shards in ["0", "-1"] {
         expect_refused(client, &format!("SELECT shardid.shard_for('a', {shards})"), "22023");
     }
+}
+
+/// The engine makes an argument of a type before a function has it: without strict mode it cuts, and warns.
+fn a_session_without_strict_mode_has_the_same_shards_or_no_bytes_in_a_text(engine: Engine) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("keys.csv");
+    let strict = &mut shared(engine).connect();
+    let loose = &mut shared(engine).connect();
+    query::<u64>(strict, "SET sql_mode = 'STRICT_ALL_TABLES'");
+    query::<u64>(loose, "SET sql_mode = ''");
+    for line in csv_lines(&file) {
+        let [key, shards, shard] = &line[..] else { panic!("{line:?}") };
+        let sql = format!(
+            "SELECT shardid.shard_for('{key}', {shards}), shardid.shard_for(CONVERT('{key}' USING latin1), {shards}),
+                    shardid.shard_for_binary('{key}', {shards})"
+        );
+        let want: i64 = shard.parse().expect("a number");
+        assert_eq!(query::<(i64, i64, i64)>(loose, &sql), [(want, want, want)], "{line:?}");
+    }
+    for client in [&mut *strict, &mut *loose] {
+        let bytes = "SELECT shardid.shard_for_binary(x'61ff62', 8192), shardid.shard_for_binary(repeat(x'ff', 1000000), 8192)";
+        assert_eq!(query::<(i64, i64)>(client, bytes), [(3697, 5260)]);
+        // As on PostgreSQL, whose integer ends there.
+        for function in ["shard_for", "shard_for_binary"] {
+            expect_refused(client, &format!("SELECT shardid.{function}('a', 2147483648)"), "22023");
+            expect_refused(client, &format!("SELECT shardid.{function}('a', 5000000000)"), "22023");
+            let most = format!("SELECT shardid.{function}('a', 2147483647)");
+            assert_eq!(query::<i64>(client, &most), [1_173_662_718]);
+        }
+    }
+    // What is told on the page: bytes that are no text go to the other function.
+    let not_text = "SELECT shardid.shard_for(x'61ff62', 8192)";
+    let (state, cut) = match engine {
+        Engine::MySql => ("HY000", "a"),
+        Engine::MariaDb => ("22007", "a?b"),
+    };
+    expect_refused(strict, not_text, state);
+    let cut = query::<i64>(loose, &format!("SELECT shardid.shard_for('{cut}', 8192)"));
+    assert_eq!(query::<i64>(loose, not_text), cut);
+    let warned = query::<(String, u32, String)>(loose, &format!("{not_text}; SHOW WARNINGS"));
+    assert_eq!(warned[0].1, 1366, "{warned:?}");
 }
 
 fn csv_lines(file: &Path) -> Vec<Vec<String>> {

@@ -9,12 +9,14 @@ mod flickr;
 mod forgotten;
 mod load;
 mod mixed;
+mod prepared;
 mod refuse;
 mod rights;
 mod second;
 mod servers;
 mod setup;
 mod upgrade;
+mod variables;
 
 /// Each test once for each engine. MySQL is skipped, with a line that says so,
 /// where `SHARDID_MYSQLD` names no server.

@@ -9,6 +9,7 @@ on_both_engines! {
     the_program_works_with_the_rights_of_the_page,
     flickrs_tables_are_made_with_the_rights_of_the_page,
     rights_by_a_role_alone_are_refused_where_routines_run_without_it,
+    rights_that_everybody_has_are_refused,
 }
 
 /// The section of the page.
@@ -164,6 +165,30 @@ fn rights_by_a_role_alone_are_refused_where_routines_run_without_it(engine: Engi
     works();
 }
 
+/// Routines would run with them; only MariaDB has these.
+fn rights_that_everybody_has_are_refused(engine: Engine) {
+    if engine == Engine::Mysql {
+        return;
+    }
+    let servers = Servers::up(engine, 0, 1);
+    let to_user = statements()[0].clone();
+    let to_public =
+        to_user.replace("ON shardid.* TO shardid WITH GRANT OPTION", "ON shardid.* TO PUBLIC");
+    assert_ne!(to_public, to_user);
+    servers.sql("my1", &format!("SET GLOBAL log_bin_trust_function_creators = 1; {to_public}"));
+    connect_as_user(&servers);
+    let hint = "GRANT ALL ON shardid.* TO 'shardid'@'%' WITH GRANT OPTION";
+    let error = servers.run(&["apply", "--yes"]).refused();
+    assert!(
+        error.contains("is denied on schema shardid: SELECT") && error.contains(hint),
+        "{error}"
+    );
+    assert_eq!(servers.sql("my1", "SHOW DATABASES LIKE 'shardid'"), "", "nothing was made");
+    servers.sql("my1", &format!("{hint}; REVOKE ALL ON shardid.* FROM PUBLIC"));
+    servers.run(&["apply", "--yes"]).ok();
+    servers.is_clean();
+}
+
 /// The program looks at each setting that the page names, and the page names each that it refuses.
 #[test]
 fn the_settings_of_the_page_are_those_that_the_program_looks_at() {
@@ -174,7 +199,7 @@ fn the_settings_of_the_page_are_those_that_the_program_looks_at() {
     let told: Vec<&str> = cells.split('`').skip(1).step_by(2).collect();
     let read = docs::read("sql/mysql/look/variables.sql");
     // What says which server it is, and no setting.
-    let not_settings = ["version", "version_comment", "server_uuid", "log_bin"];
+    let not_settings = ["version", "version_comment", "log_bin"];
     let mut looked_at: Vec<&str> =
         read.split('\'').skip(1).step_by(2).filter(|name| !not_settings.contains(name)).collect();
     // A variable of neither engine: it is found by what it does.

@@ -12,6 +12,7 @@ on_both_engines! {
     a_change_of_servers_that_were_others_is_not_begun,
     a_catalog_on_postgresql_decides_as_well,
     a_mark_that_another_program_leaves_meanwhile_is_no_restore,
+    a_server_that_is_restored_before_verify_has_the_lock_is_not_remembered,
 }
 
 fn held(servers: &Servers, at: &str, arguments: &[&str]) -> Held {
@@ -155,5 +156,38 @@ fn a_mark_that_another_program_leaves_meanwhile_is_no_restore(engine: Engine) {
     let (first, late) = meanwhile(&verify);
     assert_eq!((first, late.code), (1, 1), "{}", late.stderr);
     servers.run(&["apply", "--yes"]).ok();
+    servers.is_clean();
+}
+
+/// It looked, waited for another program, and then left its mark on a server that it had not looked at since: nobody
+/// would ever have been told.
+fn a_server_that_is_restored_before_verify_has_the_lock_is_not_remembered(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    let verify = ["tickets", "verify"];
+    servers.run(&verify).ok();
+    let seen =
+        || servers.sql("my1", "SELECT last_number FROM shardid.ticket_server WHERE node = 'my2'");
+    let late = held(&servers, "verify/before-lock", &verify);
+    servers.sql("my2", "SELECT shardid.next_tickets('orders', 5000)");
+    servers.run(&verify).ok();
+    assert_eq!(seen(), "10000");
+    late.let_go().ok();
+    assert_eq!(seen(), "10000", "another one has seen more");
+
+    let late = held(&servers, "verify/before-lock", &verify);
+    servers.sql("my2", "UPDATE shardid.server SET mark = 'of before'");
+    assert_eq!(late.let_go().code, 1);
+    assert_eq!(servers.run(&verify).code, 1, "it is not forgotten");
+    servers.run(&["apply", "--yes"]).ok();
+    servers.is_clean();
+
+    // Where the lock is not to be had, what was found is said all the same.
+    servers.sql("my2", "UPDATE shardid.server SET mark = 'of before'");
+    let other = held(&servers, "apply/after-0", &["apply", "--yes"]);
+    let run = servers.run(&verify);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(run.stdout.contains("node my2 was restored from a backup"), "{}", run.stdout);
+    assert!(run.stderr.contains("node my1"), "{}", run.stderr);
+    other.let_go().ok();
     servers.is_clean();
 }

@@ -1,0 +1,2 @@
+-- Transactions that XA has prepared: they hold their rows without a session, also over a restart.
+XA RECOVER
