@@ -52,6 +52,7 @@ pub(crate) async fn check_old_copy(file: &ClusterFile, record: &Move) -> Result<
             record.source
         ))
     })?;
+    check_member(&mut server, file).await?;
     look_at_old_copy(&mut server, record).await?;
     check_owner(file, &mut server, record).await
 }
@@ -117,6 +118,7 @@ async fn owner(
         .hint("`shardid moves` and `shardid verify` say what stands"));
     }
     let mut server = MoveSession::look(file, &owner).await?;
+    check_member(&mut server, file).await?;
     let home = Home::of(&mut server, record.shard).await?;
     let open = home.filter(|home| home.state != "moved");
     let Some(home) = open else {

@@ -2,6 +2,7 @@
 //! moves at every step.
 
 mod ahead;
+mod another_database;
 mod applications;
 mod behind;
 mod carried;
