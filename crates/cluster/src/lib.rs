@@ -11,6 +11,7 @@
 //! - [`ShardMap`] says which shard lives on which node, [`ShardSet`] names many shards shortly.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod declared;
 mod follower;
 mod identity;
@@ -28,6 +29,7 @@ mod tickets;
 mod truth;
 mod words;
 
+pub use ahead::{Ahead, Descent, Lineage, ahead};
 pub use declared::{Declared, DeclaredError, DeclaredNode, DeclaredTicket, Engine};
 pub use follower::{FOLLOWER_PREFIX, FollowerRole, Stream, StreamFault, follower_role};
 pub use identity::Identity;

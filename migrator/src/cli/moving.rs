@@ -195,6 +195,13 @@ pub(crate) struct Retire {
     /// It is refused while the node answers.
     #[arg(long, value_name = "NODE")]
     pub(crate) gone: Option<NodeName>,
+
+    /// Drop an old copy though it may have rows that the shard has lost
+    ///
+    /// Where the node that has the shard was promoted or restored, its old copy may have followed
+    /// further than that node goes back to. Compare both first.
+    #[arg(long, conflicts_with = "gone")]
+    pub(crate) accept_loss: bool,
 }
 
 #[derive(Debug, Args)]

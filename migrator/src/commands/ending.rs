@@ -10,7 +10,7 @@ use shardid_cluster::{MoveEvent, MoveState, next_state};
 use crate::cli::{EndMoves, Retire, Several};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::moving::{self, ClaimedMove, Move, MoveContext, MoveJournal, Options, drive};
+use crate::moving::{self, ClaimedMove, Move, MoveContext, MoveJournal, Options, Retiring, drive};
 use crate::stdout::print;
 use crate::talk;
 
@@ -32,8 +32,10 @@ type Look<'a> = &'a dyn Fn(&Move, &Beside<'_>) -> Result<Todo, Failure>;
 #[derive(Clone, Copy)]
 enum Closer {
     Nothing,
-    /// Whether the old copy can be dropped.
-    OldCopy,
+    /// Whether the old copy can be dropped, also where it may have rows that the shard has lost.
+    OldCopy {
+        accept_loss: bool,
+    },
     /// Whether it can be forgotten with its node.
     GoneCopy,
     /// What the old copy has not, to which a move goes back.
@@ -78,8 +80,8 @@ async fn confirmed(
     }
     for record in &todo {
         match closer {
-            Closer::OldCopy if !record.retiring => {
-                let looked = moving::check_old_copy(file, record).await;
+            Closer::OldCopy { accept_loss } if !record.retiring => {
+                let looked = moving::check_old_copy(file, record, accept_loss).await;
                 failures.extend(looked.err().map(|f| f.detail(format!("move {}", record.id))));
             }
             Closer::GoneCopy => {
@@ -291,11 +293,12 @@ pub(super) async fn retire(file: Option<&Path>, args: &Retire) -> Result<(), Fai
     };
     let (closer, question) = match gone {
         Some(_) => (Closer::GoneCopy, "Forget this?"),
-        None => (Closer::OldCopy, "Drop this?"),
+        None => (Closer::OldCopy { accept_loss: args.accept_loss }, "Drop this?"),
     };
+    let how = Retiring { is_gone: gone.is_some(), accept_loss: args.accept_loss };
     let mut failures = Vec::new();
     for record in confirmed(&file, &args.several, &look, closer, question).await? {
-        match moving::retire(&file, record.id, gone.is_some()).await {
+        match moving::retire(&file, record.id, how).await {
             Ok(()) => talk::line(format_args!("move {} is retired", record.id)),
             Err(failure) => failures.push(failure),
         }

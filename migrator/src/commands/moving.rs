@@ -219,6 +219,11 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
     for reader in moving::readers(&file, &moves).await {
         view::unread(&reader);
     }
+    for failure in moving::ahead::old_copies_ahead(&file, &moves).await {
+        for (message, hint) in failure.messages() {
+            talk::line(format_args!("{message}: {}", hint.unwrap_or_default()));
+        }
+    }
     Ok(())
 }
 

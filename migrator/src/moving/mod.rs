@@ -7,6 +7,7 @@
 //! what is looked at before anything is made ([`checks`]), what holds a move back
 //! ([`throttle`]), what nobody sees yet ([`unseen`]), and the loop ([`drive`](mod@drive)).
 
+pub(crate) mod ahead;
 mod capacity;
 mod carry;
 mod checks;
@@ -54,7 +55,7 @@ pub(crate) use drive::drive;
 pub(crate) use journal::{Move, MoveJournal};
 pub(crate) use login::connect_anew;
 pub(crate) use move_session::MoveSession;
-pub(crate) use old_copy::{check_gone_copy, check_old_copy, retire};
+pub(crate) use old_copy::{Retiring, check_gone_copy, check_old_copy, retire};
 pub(crate) use open::open_shards;
 pub(crate) use options::{Options, Verify};
 pub(crate) use progress::line;

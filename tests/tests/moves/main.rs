@@ -19,6 +19,7 @@ mod network;
 mod nodes;
 mod preflight;
 mod progress;
+mod promoted;
 mod rebalance;
 mod refusals;
 mod retire;
