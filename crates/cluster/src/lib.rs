@@ -46,7 +46,7 @@ pub use set::{ShardSet, ShardSetError};
 pub use shard::{Shard, ShardCount, ShardError};
 pub use spread::{SpreadError, spread};
 pub use tickets::{
-    ByHand, ChangeEffect, ChangeState, Class, KnownServer, KnownTicket, MARGIN, NoRoom,
+    ByHand, ChangeEffect, ChangeState, Class, KnownServer, KnownTicket, MARGIN, NoRoom, NotGone,
     SERVERS_MAX, Seen, SeenAt, TicketChange, TicketNote, TicketPlan, TicketProblem, TicketServer,
     TicketState, TicketStep, TicketTruth, change_effects, classes, first_floor, forgotten_above,
     next_change_state, problems, safe_floor, ticket_plan, unseen,
