@@ -1,8 +1,10 @@
-//! The address of a node leads to another database than the catalog knows.
+//! The address of a node is another one, or leads to another database than the catalog knows.
 
 use std::process::Stdio;
+use std::time::Duration;
 
-use shardid_tests::estate::Estate;
+use shardid_tests::estate::{DATABASE, Estate, Proxy};
+use shardid_tests::wait_until;
 
 use crate::catalog::shard_on_pg1;
 
@@ -83,4 +85,33 @@ fn nothing_is_done_with_moves_where_an_address_leads_to_another_database() {
     estate.run(&["retire", "--all", "--yes"]).ok();
     estate.assert_no_streams();
     estate.run(&["verify"]).ok();
+}
+
+/// `apply` had nothing to do, and the old copy followed by the old address until that was gone.
+#[test]
+fn what_follows_a_node_is_told_of_its_new_address() {
+    let estate = Estate::start(2, 4);
+    let (shard, write) = shard_on_pg1(&estate);
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    let proxy = Proxy::to(estate.node("pg2").port());
+    estate.declare(4, |number, url| match number {
+        2 => format!("postgres://postgres@127.0.0.1:{}/{DATABASE}", proxy.port()),
+        _ => url,
+    });
+    let id = estate.last_move(shard);
+    let line = format!("~ pg1: connect shardid_back_{id} anew: pg2 has another address");
+    let plan = estate.run(&["plan"]).ok();
+    assert!(plan.contains(&line), "{plan}");
+    estate.run(&["apply", "--yes"]).ok();
+    let way_in = estate.psql("pg1", "SELECT subconninfo FROM pg_subscription");
+    assert!(way_in.contains(&format!("127.0.0.1:{}/", proxy.port())), "{way_in}");
+    let plan = estate.run(&["plan"]).ok();
+    assert!(plan.contains("nothing to do"), "{plan}");
+    estate.psql("pg2", &write);
+    let rows = format!("SELECT count(*), max(id) FROM shard_{shard:04}.item");
+    wait_until(Duration::from_secs(60), "the old copy to follow by the new address", || {
+        estate.psql("pg1", &rows) == estate.psql("pg2", &rows)
+    });
+    estate.run(&["rollback", &id, "--yes"]).ok();
+    estate.assert_no_streams();
 }
