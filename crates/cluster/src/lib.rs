@@ -35,7 +35,8 @@ pub use follower::{FOLLOWER_PREFIX, FollowerRole, Stream, StreamFault, follower_
 pub use identity::Identity;
 pub use map::{MapChange, MapVersion, ShardMap, changes};
 pub use moving::{
-    Effect, LeftoverKind, MoveEvent, MoveKind, MoveState, NoSuchStep, effects, next_state,
+    Effect, GoneNode, LeftoverKind, MoveEvent, MoveKind, MoveState, NoSuchStep, effects,
+    effects_without, next_state,
 };
 pub use names::{ClusterName, LayoutName, NameError, NodeName, TicketName};
 pub use plan::{NodeChange, Note, Plan, Program, Step, plan};

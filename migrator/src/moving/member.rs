@@ -1,6 +1,6 @@
 //! Is a node the one of the cluster that the catalog means, and no further than it?
 
-use shardid_cluster::Identity;
+use shardid_cluster::{Identity, NodeName};
 
 use super::move_session::MoveSession;
 use super::problem::{Problem, failures_of};
@@ -36,8 +36,7 @@ pub(super) async fn not_of_cluster(
     server: &mut MoveSession,
     file: &ClusterFile,
 ) -> Result<Vec<Problem>, Failure> {
-    let identity = sqlx::query_as::<_, (i64, String)>(sql!("follow/identity.sql"));
-    let identity = server.row(identity).await?.expect("it is a row of functions");
+    let identity = identity(server).await?;
     let has_extension = has_extension(server).await?;
     let member: Option<Member> = match has_extension {
         true => server.row(sqlx::query_as(sql!("move/check/member.sql"))).await?,
@@ -45,8 +44,6 @@ pub(super) async fn not_of_cluster(
     };
     // Only now: another move may bring a newer map here at any time, but writes it there first.
     let (catalog, keeper) = ids::catalog(file).await?;
-    let (system_identifier, database) = identity;
-    let identity = Identity { system_identifier, database };
     let others = [
         catalog.another_database(&server.node, &identity),
         catalog.another_database(&file.declared.catalog, &keeper),
@@ -79,6 +76,22 @@ pub(super) async fn not_of_cluster(
     };
     let hint = "`shardid plan` shows what is to be done, `shardid apply` does it";
     Ok(vec![(problem, hint.to_owned())])
+}
+
+/// Whether what answers for a node, if anything does, is the database that the catalog knows.
+pub(super) async fn answers(file: &ClusterFile, node: &NodeName) -> Result<bool, Failure> {
+    let Ok(mut server) = MoveSession::look(file, node).await else { return Ok(false) };
+    let identity = identity(&mut server).await?;
+    let (catalog, _) = ids::catalog(file).await?;
+    Ok(catalog.another_database(node, &identity).is_none())
+}
+
+/// Which database a server is.
+async fn identity(server: &mut MoveSession) -> Result<Identity, Failure> {
+    let row = sqlx::query_as::<_, (i64, String)>(sql!("follow/identity.sql"));
+    let row = server.row(row).await?;
+    let (system_identifier, database) = row.expect("it is a row of functions");
+    Ok(Identity { system_identifier, database })
 }
 
 /// Whether the extension is installed there.

@@ -9,7 +9,7 @@ use super::copies::{check_guarded, check_made_since, outside_of, takes_along};
 use super::drop_copy::drop_schema;
 use super::home::Home;
 use super::journal::{Move, MoveJournal, overtaken};
-use super::member::check_member;
+use super::member::{answers, check_member};
 use super::move_session::MoveSession;
 use super::{fence, stream, watch};
 use crate::failure::Failure;
@@ -82,7 +82,7 @@ pub(crate) async fn check_gone_copy(file: &ClusterFile, record: &Move) -> Result
     if let Some(going) = going_back(&mut journal, record.id).await? {
         return Err(going);
     }
-    if MoveSession::look(file, &record.source).await.is_ok() {
+    if answers(file, &record.source).await? {
         return Err(Failure::new(format!("node {} answers", record.source)).hint(format!(
             "`shardid retire {}` drops the old copy of shard {} there",
             record.id, record.shard
@@ -230,7 +230,7 @@ async fn drop_old_copy(
 }
 
 /// Ends the way back on the node that has the shard now, where the other one never comes back.
-async fn forget_old_copy(
+pub(super) async fn forget_old_copy(
     file: &ClusterFile,
     mut journal: MoveJournal,
     mut record: Move,

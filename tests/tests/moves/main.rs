@@ -10,6 +10,7 @@ mod catalog;
 mod compare;
 mod cut;
 mod following;
+mod gone;
 mod guard;
 mod hints;
 mod letter;
