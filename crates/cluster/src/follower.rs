@@ -59,6 +59,8 @@ pub struct Stream {
 pub enum StreamFault {
     /// The node that is followed does not let it in again.
     Login,
+    /// It leads to another address than that of the node in the cluster file.
+    Address,
     /// What comes is applied with the rights of a superuser.
     Rights,
     /// Nothing; its secret is to be another one.

@@ -11,6 +11,7 @@
 //! - [`ShardMap`] says which shard lives on which node, [`ShardSet`] names many shards shortly.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod declared;
 mod follower;
 mod identity;
@@ -28,12 +29,14 @@ mod tickets;
 mod truth;
 mod words;
 
+pub use ahead::{Ahead, Descent, Lineage, ahead};
 pub use declared::{Declared, DeclaredError, DeclaredNode, DeclaredTicket, Engine};
 pub use follower::{FOLLOWER_PREFIX, FollowerRole, Stream, StreamFault, follower_role};
 pub use identity::Identity;
 pub use map::{MapChange, MapVersion, ShardMap, changes};
 pub use moving::{
-    Effect, LeftoverKind, MoveEvent, MoveKind, MoveState, NoSuchStep, effects, next_state,
+    Effect, GoneNode, LeftoverKind, MoveEvent, MoveKind, MoveState, NoSuchStep, effects,
+    effects_without, next_state,
 };
 pub use names::{ClusterName, LayoutName, NameError, NodeName, TicketName};
 pub use plan::{NodeChange, Note, Plan, Program, Step, plan};
@@ -44,7 +47,7 @@ pub use set::{ShardSet, ShardSetError};
 pub use shard::{Shard, ShardCount, ShardError};
 pub use spread::{SpreadError, spread};
 pub use tickets::{
-    ByHand, ChangeEffect, ChangeState, Class, KnownServer, KnownTicket, MARGIN, NoRoom,
+    ByHand, ChangeEffect, ChangeState, Class, KnownServer, KnownTicket, MARGIN, NoRoom, NotGone,
     SERVERS_MAX, Seen, SeenAt, TicketChange, TicketNote, TicketPlan, TicketProblem, TicketServer,
     TicketState, TicketStep, TicketTruth, change_effects, classes, first_floor, forgotten_above,
     next_change_state, problems, safe_floor, ticket_plan, unseen,

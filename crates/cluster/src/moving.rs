@@ -187,6 +187,31 @@ pub fn effects(kind: MoveKind, state: MoveState) -> &'static [Effect] {
     }
 }
 
+/// Which of the two nodes of a move never comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GoneNode {
+    /// The one that the shard comes from.
+    Source,
+    /// The one that it goes to.
+    Target,
+}
+
+/// What is done in a state where one of the nodes never comes back; `None` where the move cannot be
+/// ended without it: the shard is there, or the state is to be another one first.
+///
+/// Before the switch the shard lives on the source, which goes on alone once the move is given up.
+/// After it the map has the shard on the target, which has all of it from behind the fence, and opens. What was
+/// made on the other node is gone with it.
+pub fn effects_without(state: MoveState, gone: GoneNode) -> Option<&'static [Effect]> {
+    match (state, gone) {
+        (MoveState::Aborting, GoneNode::Target) => Some(&[Effect::LowerFence, Effect::RemoveAll]),
+        (MoveState::Switched, GoneNode::Source) => {
+            Some(&[Effect::OpenTarget, Effect::EndStream, Effect::TellNodes, Effect::CleanUp])
+        }
+        _ => None,
+    }
+}
+
 impl MoveState {
     /// Whether nothing is left to do.
     pub fn is_over(self) -> bool {
@@ -299,6 +324,28 @@ mod tests {
                 at(kind, state, Effect::OpenWayBack).is_none()
                     || at(kind, state, Effect::EndStream) < at(kind, state, Effect::OpenWayBack)
             );
+        }
+    }
+
+    #[test]
+    fn without_a_node_the_one_that_has_the_shard_by_the_map_opens_and_no_other() {
+        for state in MoveState::ALL.iter().copied() {
+            for (gone, opens) in
+                [(GoneNode::Source, Effect::OpenTarget), (GoneNode::Target, Effect::LowerFence)]
+            {
+                let Some(left) = effects_without(state, gone) else { continue };
+                assert_eq!(left[0], opens, "{state} without {gone:?}");
+                // Only what is done in that state anyway, in the same order, and nothing twice.
+                for kind in [MoveKind::Copy, MoveKind::Rollback] {
+                    let all = effects(kind, state);
+                    let places: Vec<_> =
+                        left.iter().filter_map(|e| all.iter().position(|o| o == e)).collect();
+                    assert!(places.is_sorted(), "{state}: {places:?}");
+                }
+                // The shard is where the state says that it is.
+                let is_switched = state == MoveState::Switched;
+                assert_eq!(is_switched, gone == GoneNode::Source, "{state} without {gone:?}");
+            }
         }
     }
 

@@ -312,7 +312,7 @@ impl Refusal {
                 format!("look at `url` of nodes {first} and {second}; two nodes need two databases")
             }
             Self::AnotherServer { node, rebuilt, .. } => format!(
-                "if {node} was restored or upgraded to a new server, and the old one is gone for good: `shardid {} --adopt {node}`",
+                "correct `url` of node {node}; or, if {node} was restored or upgraded to a new server, and the old one is gone for good: `shardid {} --adopt {node}`",
                 if *rebuilt { "catalog rebuild" } else { "apply" }
             ),
             Self::Standby(node) => format!("point `url` of node {node} at the primary"),

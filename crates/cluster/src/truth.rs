@@ -112,6 +112,18 @@ pub struct CatalogTruth {
 }
 
 impl CatalogTruth {
+    /// Why what answers for a node is not to be worked on: it is another database than the one
+    /// that the catalog knows.
+    pub fn another_database(&self, node: &NodeName, found: &Identity) -> Option<Refusal> {
+        let known = &self.nodes.get(node)?.identity;
+        (known != found).then(|| Refusal::AnotherServer {
+            node: node.clone(),
+            known: known.clone(),
+            found: found.clone(),
+            rebuilt: self.rebuilt,
+        })
+    }
+
     /// Gives nodes the names that they are to have.
     fn rename(&mut self, renames: Vec<Rename>) {
         fn keys<T>(map: &mut BTreeMap<NodeName, T>, renames: &[Rename]) {

@@ -14,7 +14,8 @@ use shardid_cluster::NodeName;
 pub(crate) use dev::{Dev, DevDown, DevUp, MysqlEngine};
 pub(crate) use id::{Id, IdAt, IdDecode, IdNext, LayoutArg};
 pub(crate) use moving::{
-    By, Drain, EndMoves, ManyMoves, Move, MoveOptions, Moves, Rebalance, Retire, Several, Standing,
+    Abort, By, Drain, EndMoves, ManyMoves, Move, MoveOptions, Moves, Rebalance, Retire, Several,
+    Standing,
 };
 pub(crate) use tickets::{TicketServers, Tickets, TicketsRemove, TicketsVerify};
 use value::path;
@@ -146,7 +147,7 @@ pub(crate) enum Command {
     /// Give a move up: the shard stays where it is, and everything that was made is removed
     ///
     /// Possible until the move is switched; after that there is `rollback`.
-    Abort(EndMoves),
+    Abort(Abort),
 
     /// Go back to the old copy of a move that is done
     ///

@@ -124,6 +124,13 @@ pub(crate) struct Standing {
     #[arg(value_name = "MOVE")]
     pub(crate) id: i64,
 
+    /// Its source, which never comes back after the move was switched
+    ///
+    /// The shard is opened on the target, which has all rows, and the old copy is forgotten. It is
+    /// refused while the node answers. An aborting move ends without its target in the same way.
+    #[arg(long, value_name = "NODE")]
+    pub(crate) gone: Option<NodeName>,
+
     #[command(flatten)]
     pub(crate) options: MoveOptions,
 }
@@ -191,6 +198,25 @@ pub(crate) struct Retire {
     pub(crate) several: Several,
 
     /// A node that never comes back: forget the old copies that were there
+    ///
+    /// It is refused while the node answers.
+    #[arg(long, value_name = "NODE")]
+    pub(crate) gone: Option<NodeName>,
+
+    /// Drop an old copy though it may have rows that the shard has lost
+    ///
+    /// Where the node that has the shard was promoted or restored, its old copy may have followed
+    /// further than that node goes back to. Compare both first.
+    #[arg(long, conflicts_with = "gone")]
+    pub(crate) accept_loss: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Abort {
+    #[command(flatten)]
+    pub(crate) moves: EndMoves,
+
+    /// A target that never comes back: what was made there is gone with it
     ///
     /// It is refused while the node answers.
     #[arg(long, value_name = "NODE")]

@@ -31,6 +31,16 @@ pub(crate) enum Tickets {
     Resume {
         /// The ticket
         ticket: TicketName,
+        /// A server of it that never comes back: end the change without it
+        ///
+        /// It is refused while the server answers and has the ticket. Until every old server has
+        /// its end, you must know how far one that is gone has got: `--above`. Where others have new
+        /// numbers already, it stays a server that nobody asks until `remove-server --gone`.
+        #[arg(long, value_name = "NODE")]
+        gone: Vec<NodeName>,
+        /// A number at or above all that servers which are gone can have handed out
+        #[arg(long, value_name = "NUMBER", requires = "gone")]
+        above: Option<u64>,
         /// Longest time to wait for another program that changes the cluster
         #[arg(long, value_name = "SECONDS", default_value_t = 60)]
         wait_seconds_max: u32,

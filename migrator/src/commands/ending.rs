@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use shardid_cluster::{MoveEvent, MoveState, next_state};
+use shardid_cluster::{MoveEvent, MoveState, NodeName, next_state};
 
-use crate::cli::{EndMoves, Retire, Several};
+use crate::cli::{Abort, EndMoves, Retire, Several};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::moving::{self, ClaimedMove, Move, MoveContext, MoveJournal, Options, drive};
+use crate::moving::{self, ClaimedMove, Move, MoveContext, MoveJournal, Options, Retiring, drive};
 use crate::stdout::print;
 use crate::talk;
 
@@ -30,10 +30,14 @@ type Look<'a> = &'a dyn Fn(&Move, &Beside<'_>) -> Result<Todo, Failure>;
 
 /// What is looked at on the nodes before anything is asked.
 #[derive(Clone, Copy)]
-enum Closer {
+enum Closer<'a> {
     Nothing,
-    /// Whether the old copy can be dropped.
-    OldCopy,
+    /// Whether it can be given up without that node.
+    Without(&'a NodeName),
+    /// Whether the old copy can be dropped, also where it may have rows that the shard has lost.
+    OldCopy {
+        accept_loss: bool,
+    },
     /// Whether it can be forgotten with its node.
     GoneCopy,
     /// What the old copy has not, to which a move goes back.
@@ -45,7 +49,7 @@ async fn confirmed(
     file: &ClusterFile,
     named: &Several,
     look: Look<'_>,
-    closer: Closer,
+    closer: Closer<'_>,
     question: &str,
 ) -> Result<Vec<Move>, Failure> {
     let mut journal = MoveJournal::look(file).await?;
@@ -78,9 +82,13 @@ async fn confirmed(
     }
     for record in &todo {
         match closer {
-            Closer::OldCopy if !record.retiring => {
-                let looked = moving::check_old_copy(file, record).await;
+            Closer::OldCopy { accept_loss } if !record.retiring => {
+                let looked = moving::check_old_copy(file, record, accept_loss).await;
                 failures.extend(looked.err().map(|f| f.detail(format!("move {}", record.id))));
+            }
+            Closer::Without(node) => {
+                let looked = moving::check_gone(file, record, node, true).await;
+                failures.extend(looked.err());
             }
             Closer::GoneCopy => {
                 let looked = moving::check_gone_copy(file, record).await;
@@ -119,8 +127,10 @@ async fn confirmed(
     Ok(todo)
 }
 
-pub(super) async fn abort(file: Option<&Path>, args: &EndMoves) -> Result<(), Failure> {
+pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failure> {
     let file = ClusterFile::load(file)?;
+    let gone = args.gone.as_ref();
+    let args = &args.moves;
     let look = |record: &Move, beside: &Beside<'_>| {
         let Move { id, state, shard, source, .. } = record;
         if *state == MoveState::Aborted {
@@ -139,8 +149,19 @@ pub(super) async fn abort(file: Option<&Path>, args: &EndMoves) -> Result<(), Fa
         })
     };
     let mut failures = Vec::new();
-    for record in confirmed(&file, &args.several, &look, Closer::Nothing, "Give this up?").await? {
-        if let Err(failure) = abort_one(&file, &record, args.options.into()).await {
+    let closer = gone.map_or(Closer::Nothing, Closer::Without);
+    for record in confirmed(&file, &args.several, &look, closer, "Give this up?").await? {
+        let ended = match gone {
+            None => abort_one(&file, &record, args.options.into()).await,
+            Some(node) => match moving::end_without(&file, record.id, node, true).await {
+                Ok(state) => {
+                    talk::line(format_args!("move {} is {state}", record.id));
+                    Ok(())
+                }
+                Err(failure) => Err(stands(failure, record.id, record.state)),
+            },
+        };
+        if let Err(failure) = ended {
             failures.push(failure);
         }
     }
@@ -291,11 +312,12 @@ pub(super) async fn retire(file: Option<&Path>, args: &Retire) -> Result<(), Fai
     };
     let (closer, question) = match gone {
         Some(_) => (Closer::GoneCopy, "Forget this?"),
-        None => (Closer::OldCopy, "Drop this?"),
+        None => (Closer::OldCopy { accept_loss: args.accept_loss }, "Drop this?"),
     };
+    let how = Retiring { is_gone: gone.is_some(), accept_loss: args.accept_loss };
     let mut failures = Vec::new();
     for record in confirmed(&file, &args.several, &look, closer, question).await? {
-        match moving::retire(&file, record.id, gone.is_some()).await {
+        match moving::retire(&file, record.id, how).await {
             Ok(()) => talk::line(format_args!("move {} is retired", record.id)),
             Err(failure) => failures.push(failure),
         }

@@ -219,6 +219,11 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
     for reader in moving::readers(&file, &moves).await {
         view::unread(&reader);
     }
+    for failure in moving::ahead::old_copies_ahead(&file, &moves).await {
+        for (message, hint) in failure.messages() {
+            talk::line(format_args!("{message}: {}", hint.unwrap_or_default()));
+        }
+    }
     Ok(())
 }
 
@@ -230,6 +235,13 @@ pub(super) async fn resume(file: Option<&Path>, args: &Standing) -> Result<(), F
         return Ok(());
     }
     moving::watch_for_interrupts(false);
+    if let Some(gone) = &args.gone {
+        let state = moving::end_without(&file, args.id, gone, false)
+            .await
+            .map_err(|failure| stands(failure, args.id, record.state))?;
+        talk::line(format_args!("move {} is {state}", args.id));
+        return Ok(());
+    }
     let mut context = MoveContext::enter(&file, args.id, args.options.into())
         .await
         .map_err(|failure| stands(failure, args.id, record.state))?;

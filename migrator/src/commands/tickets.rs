@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::stdout::{print, print_json};
 use crate::talk;
-use crate::tickets::{self, Look, TicketJournal, Wanted};
+use crate::tickets::{self, Look, Said, TicketJournal, Wanted};
 use crate::view::tickets as view;
 
 pub(super) async fn run(file: Option<&Path>, command: &Tickets) -> Result<ExitCode, Failure> {
@@ -24,8 +24,9 @@ pub(super) async fn run(file: Option<&Path>, command: &Tickets) -> Result<ExitCo
         Tickets::Status { json } => status(&file, *json).await,
         Tickets::AddServer(args) => add(&file, args).await.map(|()| ExitCode::SUCCESS),
         Tickets::RemoveServer(args) => remove(&file, args).await.map(|()| ExitCode::SUCCESS),
-        Tickets::Resume { ticket, wait_seconds_max } => {
-            resume(&file, ticket, *wait_seconds_max).await.map(|()| ExitCode::SUCCESS)
+        Tickets::Resume { ticket, gone, above, wait_seconds_max } => {
+            let said = Said { gone, above: *above, ..Said::default() };
+            resume(&file, ticket, said, *wait_seconds_max).await.map(|()| ExitCode::SUCCESS)
         }
         Tickets::Verify(args) => verify::verify(&file, args).await,
     }
@@ -263,7 +264,12 @@ fn no_ticket(file: &ClusterFile, ticket: &TicketName) -> Failure {
     }
 }
 
-async fn resume(file: &ClusterFile, ticket: &TicketName, wait: u32) -> Result<(), Failure> {
+async fn resume(
+    file: &ClusterFile,
+    ticket: &TicketName,
+    said: Said<'_>,
+    wait: u32,
+) -> Result<(), Failure> {
     let wait = Duration::from_secs(wait.into());
     let mut journal = TicketJournal::connect(file, "tickets").await?;
     journal.session.lock(&journal.node, wait).await?;
@@ -274,8 +280,14 @@ async fn resume(file: &ClusterFile, ticket: &TicketName, wait: u32) -> Result<()
         ))
         .hint("shardid tickets status"));
     };
-    tickets::resume(file, &mut journal, standing, &[], wait).await?;
-    finish(file, &mut journal, ticket).await
+    let ended = tickets::resume(file, &mut journal, standing, said, wait).await?;
+    finish(file, &mut journal, ticket).await?;
+    for node in ended.gone.iter().filter(|node| ended.after.contains(node)) {
+        talk::line(format_args!(
+            "{node} is one of its servers still, and nobody hands its numbers out: `shardid tickets remove-server {ticket} {node} --gone --above NUMBER`"
+        ));
+    }
+    Ok(())
 }
 
 /// Remembers the servers as they are now, and says what is left for a person to do.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shardid_cluster::{MoveEvent, MoveState};
+use shardid_cluster::{GoneNode, MoveEvent, MoveState, effects_without, next_state};
 
 use super::context::MoveContext;
 use super::fence;
@@ -28,6 +28,19 @@ impl<'a> MoveContext<'a> {
     }
 }
 
+/// Names the way on where the node that a move waits for never comes back.
+fn without(failure: Failure, record: &Move, gone: GoneNode) -> Failure {
+    let Move { id, state, source, target, .. } = record;
+    let ends = |state| effects_without(state, gone).is_some();
+    let word = match next_state(record.kind, *state, MoveEvent::Abort) {
+        _ if ends(*state) => "resume",
+        Ok(next) if ends(next) => "abort",
+        _ => return failure,
+    };
+    let node = if gone == GoneNode::Source { source } else { target };
+    failure.detail(format!("where {node} never comes back: `shardid {word} {id} --gone {node}`"))
+}
+
 /// A move to which only the journal and the source are at hand.
 pub(crate) struct ClaimedMove {
     pub(crate) journal: MoveJournal,
@@ -40,7 +53,8 @@ impl ClaimedMove {
     pub(crate) async fn enter(file: &ClusterFile, id: i64) -> Result<Self, Failure> {
         let mut journal = MoveJournal::open(file).await?;
         let mut record = journal.begin(id).await?;
-        let mut source = MoveSession::connect(file, &record.source).await?;
+        let source = MoveSession::connect(file, &record.source).await;
+        let mut source = source.map_err(|failure| without(failure, &record, GoneNode::Source))?;
         check_member(&mut source, file).await?;
         journal.claim(&mut record, &mut [&mut source]).await?;
         Ok(Self { journal, record, source })
@@ -57,7 +71,7 @@ impl ClaimedMove {
             Ok(target) => target,
             Err(failure) => {
                 self.relieve().await?;
-                return Err(failure);
+                return Err(without(failure, &self.record, GoneNode::Target));
             }
         };
         // One that knows a newer map may have the shard open: then the fence has to stand.

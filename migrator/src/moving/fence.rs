@@ -12,7 +12,7 @@ use super::outcome::Fence;
 use super::progress::line;
 use super::sequences;
 use crate::failure::Failure;
-use crate::file::Address;
+use crate::file::{Address, ClusterFile};
 use crate::postgres::effects::NodeSession;
 use crate::postgres::{failure, ids, sql};
 
@@ -146,52 +146,64 @@ pub(super) async fn guard(context: &mut MoveContext<'_>) -> Result<(), Failure> 
     }
 }
 
+/// What is known of a shard's generators where it was.
+pub(super) struct Generators {
+    /// The name of the shard's sequence.
+    pub(super) sequence: String,
+    /// Its id sequences: schema, name and layout.
+    pub(super) id_sequences: Vec<(String, String, String)>,
+    /// The layouts of those that were dropped, with what their ids are not above.
+    pub(super) dropped: Vec<(String, Option<i64>)>,
+}
+
 /// Lets the target give ids and take writes.
 pub(super) async fn open(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     let version = context.journal.version_of(context.record.shard).await?;
     let home = Home::of(&mut context.source, context.record.shard).await?;
     let sequence = home.map_or("shard_id_seq".to_owned(), |home| home.sequence);
-    let id_sequences: Vec<(String, String, String)> = context
-        .source
-        .rows(
-            sqlx::query_as(sql!("move/carry/id_sequences.sql")).bind(context.record.shard.as_sql()),
-        )
-        .await?;
+    let shard = context.record.shard.as_sql();
+    let id_sequences = sqlx::query_as(sql!("move/carry/id_sequences.sql")).bind(shard);
+    let id_sequences = context.source.rows(id_sequences).await?;
+    let dropped = sqlx::query_as(sql!("move/carry/dropped_id_sequences.sql")).bind(shard);
+    let dropped = context.source.rows(dropped).await?;
+    let known = Generators { sequence, id_sequences, dropped };
+    open_on(&mut context.target, context.file, &context.record, version, known).await
+}
+
+/// The same with a session on the target alone: the source may be gone.
+pub(super) async fn open_on(
+    target: &mut MoveSession,
+    file: &ClusterFile,
+    record: &Move,
+    version: i64,
+    known: Generators,
+) -> Result<(), Failure> {
     let (mut schemas, mut names, mut layouts) = (Vec::new(), Vec::new(), Vec::new());
-    for (schema, name, layout) in id_sequences {
+    for (schema, name, layout) in known.id_sequences {
         schemas.push(schema);
         names.push(name);
         layouts.push(layout);
     }
-    let dropped: Vec<(String, Option<i64>)> = context
-        .source
-        .rows(
-            sqlx::query_as(sql!("move/carry/dropped_id_sequences.sql"))
-                .bind(context.record.shard.as_sql()),
-        )
-        .await?;
-    let (dropped_layouts, floors): (Vec<_>, Vec<_>) = dropped.into_iter().unzip();
+    let (dropped_layouts, floors): (Vec<_>, Vec<_>) = known.dropped.into_iter().unzip();
     let query = sqlx::query_scalar(sql!("move/fence/open.sql"))
-        .bind(context.record.shard.as_sql())
-        .bind(context.record.schema.as_str())
-        .bind(context.target.node.to_string())
+        .bind(record.shard.as_sql())
+        .bind(record.schema.as_str())
+        .bind(target.node.to_string())
         .bind(version)
-        .bind(sequence)
+        .bind(known.sequence)
         .bind(schemas)
         .bind(names)
         .bind(layouts)
-        .bind(context.file.declared.layout.as_str())
-        .bind(context.file.declared.name.as_str())
+        .bind(file.declared.layout.as_str())
+        .bind(file.declared.name.as_str())
         .bind(dropped_layouts)
         .bind(floors);
-    let statements = context.target.column(query).await?;
-    let schema = context.record.schema.clone();
-    let shard = context.record.shard.as_sql();
-    match context.target.all_or_none(statements, LOCK_MS).await? {
-        Batch::Done => switch_off(&mut context.target, shard, &schema).await,
+    let statements = target.column(query).await?;
+    match target.all_or_none(statements, LOCK_MS).await? {
+        Batch::Done => switch_off(target, record.shard.as_sql(), &record.schema).await,
         Batch::LockTimeout => {
             let what = "could not open the shard";
-            Err(held(&mut context.target, &schema, what).await.hint(resume(&context.record)))
+            Err(held(target, &record.schema, what).await.hint(resume(record)))
         }
     }
 }
@@ -201,18 +213,28 @@ const TELLS_MAX: u32 = 10;
 
 /// Gives every node the new map. One that is down hears of it by `shardid apply`.
 pub(super) async fn tell_nodes(context: &mut MoveContext<'_>) -> Result<(), Failure> {
-    for (node, address) in context.file.postgres() {
-        let mut told = tell(context, node, address).await;
+    let needed = [&context.source.node, &context.target.node];
+    tell_of(context.file, context.record.shard, &needed).await
+}
+
+/// Gives every node the map that has a shard in a new place; these have to hear of it.
+pub(super) async fn tell_of(
+    file: &ClusterFile,
+    shard: Shard,
+    needed: &[&NodeName],
+) -> Result<(), Failure> {
+    for (node, address) in file.postgres() {
+        let mut told = tell(file, shard, node, address).await;
         for _ in 1..TELLS_MAX {
             if told.is_ok() {
                 break;
             }
             // Another move may have brought a newer map there than we had read.
             tokio::time::sleep(Duration::from_millis(20)).await;
-            told = tell(context, node, address).await;
+            told = tell(file, shard, node, address).await;
         }
         if let Err(failure) = told {
-            if *node == context.source.node || *node == context.target.node {
+            if needed.contains(&node) {
                 return Err(failure);
             }
             line(format_args!(
@@ -224,17 +246,18 @@ pub(super) async fn tell_nodes(context: &mut MoveContext<'_>) -> Result<(), Fail
 }
 
 async fn tell(
-    context: &MoveContext<'_>,
+    file: &ClusterFile,
+    shard: Shard,
     node: &NodeName,
     address: &Address,
 ) -> Result<(), Failure> {
     let connection = crate::postgres::connect(node, address, "move").await?;
     let mut session = NodeSession { node: node.clone(), connection };
-    let map = ids::map(context.file).await?;
+    let map = ids::map(file).await?;
     let query = sqlx::query_as(sql!("move/journal/copy_version.sql"));
     let (known, held): (Option<i64>, Vec<i32>) =
         query.fetch_one(&mut session.connection).await.map_err(|error| failure(node, &error))?;
-    let mut shards: ShardSet = std::iter::once(context.record.shard).collect();
+    let mut shards: ShardSet = std::iter::once(shard).collect();
     if known.is_none_or(|known| known < map.version.0 - 1) {
         // It was down, has missed other shards, too, and is not to seem to know of them. What it
         // holds, or should, is for `shardid plan` where that is not so.
@@ -242,5 +265,5 @@ async fn tell(
         let elsewhere = map.shards().without(&here);
         shards = shards.or(&elsewhere.iter().filter(|s| !held.contains(&s.as_sql())).collect());
     }
-    session.place_shards(&context.file.declared, &map, MapVersion(map.version.0), &shards).await
+    session.place_shards(&file.declared, &map, MapVersion(map.version.0), &shards).await
 }

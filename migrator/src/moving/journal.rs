@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use shardid_cluster::{
-    LeftoverKind, MapVersion, MoveEvent, MoveKind, MoveState, NodeName, Shard, UnknownWord,
-    next_state,
+    LeftoverKind, Lineage, MapVersion, MoveEvent, MoveKind, MoveState, NodeName, Shard,
+    UnknownWord, next_state,
 };
 use sqlx::{Connection, Postgres, Transaction};
 
@@ -22,7 +22,7 @@ mod record;
 use failures::no_such_step;
 pub(super) use failures::{older_catalog, overtaken};
 use record::MoveRow;
-pub(crate) use record::{Leftover, Move};
+pub(crate) use record::{Leftover, Move, lineage};
 
 /// The catalog, for as long as a session lasts.
 pub(crate) struct MoveJournal {
@@ -195,8 +195,14 @@ impl MoveJournal {
     }
 
     /// Notes from which position of the target on the old copy is to follow.
-    pub(crate) async fn note_seal(&mut self, id: i64, seal: &str) -> Result<(), Failure> {
-        self.note(sqlx::query(sql!("move/journal/seal.sql")).bind(id).bind(seal)).await
+    pub(crate) async fn note_seal(
+        &mut self,
+        id: i64,
+        seal: &str,
+        of: Lineage,
+    ) -> Result<(), Failure> {
+        let query = sqlx::query(sql!("move/journal/seal.sql")).bind(id).bind(seal);
+        self.note(query.bind(of.system_identifier).bind(i64::from(of.timeline))).await
     }
 
     /// The version of the map that placed a shard where it is.

@@ -58,6 +58,13 @@ pub(crate) async fn connect_anew(
         true => Which::New,
         false => Which::Known,
     };
+    // What follows by an address that still leads there goes on by it, where the new one does not.
+    for stream in streams.iter().filter(|it| it.fault == Some(StreamFault::Address)) {
+        let mut publisher = MoveSession::connect(file, &stream.publisher).await?;
+        if let Some(why) = try_to_reach(&mut follower, &mut publisher).await? {
+            return Err(refused(&follower.node, &stream.publisher, &why));
+        }
+    }
     begin(&mut follower, SUBSCRIBE_MAX).await?;
     let outcome = async {
         for stream in streams {

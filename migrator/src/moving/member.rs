@@ -1,5 +1,7 @@
 //! Is a node the one of the cluster that the catalog means, and no further than it?
 
+use shardid_cluster::{Identity, NodeName};
+
 use super::move_session::MoveSession;
 use super::problem::{Problem, failures_of};
 use crate::failure::Failure;
@@ -28,18 +30,32 @@ pub(super) async fn check_member(
 }
 
 /// Why a node cannot be told of a new map: the `apply` that gives it its first copy was cut
-/// off, or it is another node. All moves tell both nodes, after they have switched.
+/// off, or it is another node, or a copy of it that answers at its address. All moves tell both
+/// nodes, after they have switched.
 pub(super) async fn not_of_cluster(
     server: &mut MoveSession,
     file: &ClusterFile,
 ) -> Result<Vec<Problem>, Failure> {
-    if !has_extension(server).await? {
+    let identity = identity(server).await?;
+    let has_extension = has_extension(server).await?;
+    let member: Option<Member> = match has_extension {
+        true => server.row(sqlx::query_as(sql!("move/check/member.sql"))).await?,
+        false => None,
+    };
+    // Only now: another move may bring a newer map here at any time, but writes it there first.
+    let (catalog, keeper) = ids::catalog(file).await?;
+    let others = [
+        catalog.another_database(&server.node, &identity),
+        catalog.another_database(&file.declared.catalog, &keeper),
+    ];
+    if let Some(refusal) = others.into_iter().flatten().next() {
+        return Ok(vec![(refusal.to_string(), refusal.hint())]);
+    }
+    if !has_extension {
         let hint = "`shardid apply` installs it".to_owned();
         return Ok(vec![("the extension shardid is missing".to_owned(), hint)]);
     }
-    let member: Option<Member> = server.row(sqlx::query_as(sql!("move/check/member.sql"))).await?;
-    // Only now: another move may bring a newer map here at any time, but writes it there first.
-    let map = ids::map(file).await?;
+    let version = catalog.map.version;
     let declared = &file.declared;
     let problem = match member {
         None => "it has no copy of the map yet".to_owned(),
@@ -52,14 +68,30 @@ pub(super) async fn not_of_cluster(
         {
             format!("its copy of the map is one of {} shards of layout {}", it.shards, it.layout)
         }
-        Some(it) if it.map_version > map.version.0 => format!(
+        Some(it) if it.map_version > version.0 => format!(
             "its copy of the map has version {}, and the catalog has {}",
-            it.map_version, map.version
+            it.map_version, version
         ),
         Some(_) => return Ok(Vec::new()),
     };
     let hint = "`shardid plan` shows what is to be done, `shardid apply` does it";
     Ok(vec![(problem, hint.to_owned())])
+}
+
+/// Whether what answers for a node, if anything does, is the database that the catalog knows.
+pub(super) async fn answers(file: &ClusterFile, node: &NodeName) -> Result<bool, Failure> {
+    let Ok(mut server) = MoveSession::look(file, node).await else { return Ok(false) };
+    let identity = identity(&mut server).await?;
+    let (catalog, _) = ids::catalog(file).await?;
+    Ok(catalog.another_database(node, &identity).is_none())
+}
+
+/// Which database a server is.
+async fn identity(server: &mut MoveSession) -> Result<Identity, Failure> {
+    let row = sqlx::query_as::<_, (i64, String)>(sql!("follow/identity.sql"));
+    let row = server.row(row).await?;
+    let (system_identifier, database) = row.expect("it is a row of functions");
+    Ok(Identity { system_identifier, database })
 }
 
 /// Whether the extension is installed there.

@@ -7,6 +7,7 @@
 //! what is looked at before anything is made ([`checks`]), what holds a move back
 //! ([`throttle`]), what nobody sees yet ([`unseen`]), and the loop ([`drive`](mod@drive)).
 
+pub(crate) mod ahead;
 mod capacity;
 mod carry;
 mod checks;
@@ -21,6 +22,7 @@ mod dumped;
 mod fence;
 mod fingerprint;
 mod following;
+mod gone;
 mod home;
 pub(crate) mod journal;
 mod login;
@@ -51,10 +53,11 @@ pub(crate) use checks::{Checked, check_all};
 pub(crate) use claimed::ClaimedMove;
 pub(crate) use context::MoveContext;
 pub(crate) use drive::drive;
+pub(crate) use gone::{check_gone, end_without};
 pub(crate) use journal::{Move, MoveJournal};
 pub(crate) use login::connect_anew;
 pub(crate) use move_session::MoveSession;
-pub(crate) use old_copy::{check_gone_copy, check_old_copy, retire};
+pub(crate) use old_copy::{Retiring, check_gone_copy, check_old_copy, retire};
 pub(crate) use open::open_shards;
 pub(crate) use options::{Options, Verify};
 pub(crate) use progress::line;

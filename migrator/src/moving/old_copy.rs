@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use shardid_cluster::{LeftoverKind, MoveKind, MoveState, NodeName};
 
+use super::ahead::check_not_ahead;
 use super::copies::{check_guarded, check_made_since, outside_of, takes_along};
 use super::drop_copy::drop_schema;
 use super::home::Home;
 use super::journal::{Move, MoveJournal, overtaken};
-use super::member::check_member;
+use super::member::{answers, check_member};
 use super::move_session::MoveSession;
 use super::{fence, stream, watch};
 use crate::failure::Failure;
@@ -16,8 +17,17 @@ use crate::file::ClusterFile;
 use crate::postgres::{ids, sql};
 use crate::talk;
 
+/// What is said about the old copies that are to go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Retiring {
+    /// That their node never comes back.
+    pub(crate) is_gone: bool,
+    /// That they may go although they may have rows that the shard has lost.
+    pub(crate) accept_loss: bool,
+}
+
 /// Ends the way back of a move that is done, and drops the old copy, or forgets it with its node.
-pub(crate) async fn retire(file: &ClusterFile, id: i64, is_gone: bool) -> Result<(), Failure> {
+pub(crate) async fn retire(file: &ClusterFile, id: i64, how: Retiring) -> Result<(), Failure> {
     let mut journal = MoveJournal::open(file).await?;
     let record = journal.begin(id).await?;
     if record.state != MoveState::Done || record.kind != MoveKind::Copy {
@@ -31,16 +41,20 @@ pub(crate) async fn retire(file: &ClusterFile, id: i64, is_gone: bool) -> Result
         return Ok(());
     }
     let mut nodes = watch::nodes_of(file, &record);
-    if is_gone {
+    if how.is_gone {
         nodes.retain(|node, _| *node != record.source);
         return watch::over(file, nodes, forget_old_copy(file, journal, record)).await;
     }
-    watch::over(file, nodes, drop_old_copy(file, journal, record)).await
+    watch::over(file, nodes, drop_old_copy(file, journal, record, how.accept_loss)).await
 }
 
 /// Refuses, before anything is touched, to drop an old copy with which something else would go,
-/// or which is the last one.
-pub(crate) async fn check_old_copy(file: &ClusterFile, record: &Move) -> Result<(), Failure> {
+/// or which is the last one, or the last of some of its rows.
+pub(crate) async fn check_old_copy(
+    file: &ClusterFile,
+    record: &Move,
+    accept_loss: bool,
+) -> Result<(), Failure> {
     let mut journal = MoveJournal::look(file).await?;
     if let Some(going) = going_back(&mut journal, record.id).await? {
         return Err(going);
@@ -52,8 +66,14 @@ pub(crate) async fn check_old_copy(file: &ClusterFile, record: &Move) -> Result<
             record.source
         ))
     })?;
+    check_member(&mut server, file).await?;
     look_at_old_copy(&mut server, record).await?;
-    check_owner(file, &mut server, record).await
+    check_owner(file, &mut server, record).await?;
+    if accept_loss {
+        return Ok(());
+    }
+    let mut target = MoveSession::look(file, &record.target).await?;
+    check_not_ahead(&mut server, &mut target, record).await
 }
 
 /// Refuses to forget an old copy that can be had, or is the last one.
@@ -62,7 +82,7 @@ pub(crate) async fn check_gone_copy(file: &ClusterFile, record: &Move) -> Result
     if let Some(going) = going_back(&mut journal, record.id).await? {
         return Err(going);
     }
-    if MoveSession::look(file, &record.source).await.is_ok() {
+    if answers(file, &record.source).await? {
         return Err(Failure::new(format!("node {} answers", record.source)).hint(format!(
             "`shardid retire {}` drops the old copy of shard {} there",
             record.id, record.shard
@@ -117,6 +137,7 @@ async fn owner(
         .hint("`shardid moves` and `shardid verify` say what stands"));
     }
     let mut server = MoveSession::look(file, &owner).await?;
+    check_member(&mut server, file).await?;
     let home = Home::of(&mut server, record.shard).await?;
     let open = home.filter(|home| home.state != "moved");
     let Some(home) = open else {
@@ -159,6 +180,7 @@ async fn drop_old_copy(
     file: &ClusterFile,
     mut journal: MoveJournal,
     mut record: Move,
+    accept_loss: bool,
 ) -> Result<(), Failure> {
     let id = record.id;
     let mut source = MoveSession::connect(file, &record.source).await?;
@@ -174,6 +196,9 @@ async fn drop_old_copy(
         }
         look_at_old_copy(&mut source, &record).await?;
         check_owner(file, &mut source, &record).await?;
+        if !accept_loss {
+            check_not_ahead(&mut source, &mut target, &record).await?;
+        }
     }
     if !journal.begin_retire(id).await? {
         return Err(going_back(&mut journal, id).await?.unwrap_or_else(|| overtaken(id)));
@@ -205,7 +230,7 @@ async fn drop_old_copy(
 }
 
 /// Ends the way back on the node that has the shard now, where the other one never comes back.
-async fn forget_old_copy(
+pub(super) async fn forget_old_copy(
     file: &ClusterFile,
     mut journal: MoveJournal,
     mut record: Move,

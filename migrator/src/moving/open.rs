@@ -114,6 +114,7 @@ async fn open_as_a_move_was_to(
         state: MoveState::Switched,
         shape: None,
         seal: None,
+        followed: None,
         planned_us: 0,
         since_us: 0,
         retired_us: None,

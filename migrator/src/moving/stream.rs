@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use shardid_cluster::LeftoverKind;
 
+use super::ahead;
 use super::context::MoveContext;
 use super::login::{self, NewStream};
 use super::move_session::{Batch, MoveSession};
@@ -110,7 +111,8 @@ pub(super) async fn seal_way_back(context: &mut MoveContext<'_>) -> Result<(), F
     let flushed: Vec<String> =
         context.target.column(sqlx::query_scalar(sql!("move/stream/flushed.sql"))).await?;
     let seal = flushed.concat();
-    context.journal.note_seal(context.record.id, &seal).await?;
+    let now = ahead::descent(&mut context.target).await?.descent.now;
+    context.journal.note_seal(context.record.id, &seal, now).await?;
     context.record.seal = Some(seal);
     Ok(())
 }

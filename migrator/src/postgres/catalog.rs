@@ -16,7 +16,7 @@ use crate::refinery::refinery_session;
 const HISTORY: &str = "shardid.catalog_history";
 
 /// All migrations, in order. Released ones never change.
-const MIGRATIONS: [(&str, &str); 13] = [
+const MIGRATIONS: [(&str, &str); 14] = [
     ("V1__catalog", sql!("catalog/V1__catalog.sql")),
     ("V2__node", sql!("catalog/V2__node.sql")),
     ("V3__map", sql!("catalog/V3__map.sql")),
@@ -30,6 +30,7 @@ const MIGRATIONS: [(&str, &str); 13] = [
     ("V12__ticket_term", sql!("catalog/V12__ticket_term.sql")),
     ("V13__node_number", sql!("catalog/V13__node_number.sql")),
     ("V14__fingerprint", sql!("catalog/V14__fingerprint.sql")),
+    ("V15__followed", sql!("catalog/V15__followed.sql")),
 ];
 
 /// The migrations that this program has.

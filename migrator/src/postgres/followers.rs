@@ -8,7 +8,7 @@ use shardid_cluster::{
 use sqlx::FromRow;
 use sqlx::postgres::PgConnection;
 
-use crate::file::follower_of;
+use crate::file::{Address, ClusterFile, follower_of};
 use crate::postgres::sql;
 
 /// What one node says about those who follow it, and about whom it follows.
@@ -74,6 +74,7 @@ pub(crate) async fn journal(
 /// Writes down which streams there are, and what is wrong with each.
 pub(crate) fn note_streams(
     truth: &mut Truth,
+    file: &ClusterFile,
     journal: Vec<JournalStream>,
     following: &BTreeMap<NodeName, Following>,
 ) {
@@ -94,6 +95,9 @@ pub(crate) fn note_streams(
         let role = follower_role(follower, &seen.identity);
         let fault = match () {
             () if !let_in(&role, &row.way_in, there) => Some(StreamFault::Login),
+            () if leads_elsewhere(&row.way_in, file.address(publisher).ok()) => {
+                Some(StreamFault::Address)
+            }
             () if !row.bounded => Some(StreamFault::Rights),
             () => None,
         };
@@ -101,6 +105,14 @@ pub(crate) fn note_streams(
             Stream { name: known.name, schema: known.schema, publisher: publisher.clone(), fault };
         truth.streams.entry(follower.clone()).or_default().push(stream);
     }
+}
+
+/// Whether a way in, which is one of ours, is not the one by the address that a node has now.
+fn leads_elsewhere(way_in: &str, address: Option<&Address>) -> bool {
+    let (Some((role, secret)), Some(address)) = (follower_of(way_in), address) else {
+        return false;
+    };
+    address.for_follower(&role, &secret) != way_in
 }
 
 /// Whether a node lets in who comes as this role in this way.

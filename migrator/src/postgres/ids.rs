@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt;
 use futures_util::future::try_join_all;
-use shardid_cluster::{MapVersion, NodeName, Shard};
+use shardid_cluster::{CatalogTruth, Identity, MapVersion, NodeName, Shard};
 use shardid_ids::Layout;
 use sqlx::postgres::{PgConnection, PgListener, PgPoolOptions};
 
@@ -110,14 +110,19 @@ pub(crate) fn unknown_layout(name: &str) -> Failure {
 
 /// The map of the cluster, by its catalog.
 pub(crate) async fn map(file: &ClusterFile) -> Result<shardid_cluster::ShardMap, Failure> {
+    catalog(file).await.map(|(catalog, _)| catalog.map)
+}
+
+/// What the catalog knows, with the map, and which database has said it.
+pub(crate) async fn catalog(file: &ClusterFile) -> Result<(CatalogTruth, Identity), Failure> {
     let node = &file.declared.catalog;
     let mut connection = connect(node, file.address(node)?, "map").await?;
     let seen = super::look::look(&mut connection, &file.declared, node).await?;
-    let map = seen.catalog.map(|catalog| catalog.map).unwrap_or_default();
-    if map.version == MapVersion(0) {
+    let catalog = seen.catalog.unwrap_or_default();
+    if catalog.map.version == MapVersion(0) {
         return Err(Failure::new("the cluster has no map yet").hint("make it with `shardid apply`"));
     }
-    Ok(map)
+    Ok((catalog, seen.truth.identity))
 }
 
 /// The schema of every shard, by the nodes that hold them.

@@ -48,7 +48,7 @@ pub(crate) async fn truth(file: &ClusterFile, task: &str) -> Result<Truth, Failu
         truth.catalog = seen.catalog.unwrap_or_default();
     }
     truth.find_renames(|name| file.declared.node(name).is_some());
-    followers::note_streams(&mut truth, journal, &following);
+    followers::note_streams(&mut truth, file, journal, &following);
     Failure::all(failures).map_or(Ok(truth), Err)
 }
 

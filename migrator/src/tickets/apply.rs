@@ -7,7 +7,7 @@ use shardid_cluster::{
     problems, ticket_plan, unseen,
 };
 
-use super::change::{Wanted, change, now_us, resume};
+use super::change::{Said, Wanted, change, now_us, resume};
 use super::look::{Look, look};
 use super::{Session, TicketJournal, TicketServer};
 use crate::cuts;
@@ -173,7 +173,8 @@ async fn take(
         TicketStep::Resume { ticket } => {
             let standing = truth.changes.iter().find(|change| change.ticket == *ticket);
             if let Some(standing) = standing {
-                resume(file, journal, standing.clone(), &options.restored, options.wait).await?;
+                let said = Said { restored: &options.restored, ..Said::default() };
+                resume(file, journal, standing.clone(), said, options.wait).await?;
             }
         }
         TicketStep::Adopt { node } => {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use shardid_cluster::{
-    ChangeEffect, ChangeState, MARGIN, NodeName, SeenAt, TicketChange, TicketName, TicketTruth,
-    change_effects, first_floor, forgotten_above, next_change_state, problems,
+    ChangeEffect, ChangeState, MARGIN, NodeName, NotGone, SeenAt, TicketChange, TicketName,
+    TicketTruth, change_effects, first_floor, forgotten_above, next_change_state, problems,
 };
 
 use super::look::look;
@@ -81,26 +81,113 @@ pub(crate) async fn change(
     intent::drive(&mut run).await.map_err(|failure| standing(failure, &change))
 }
 
-/// Goes on with a change that is unfinished.
+/// What somebody says of the servers of a change that is unfinished.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Said<'a> {
+    /// They were restored from a backup.
+    pub(crate) restored: &'a [NodeName],
+    /// They are gone for good.
+    pub(crate) gone: &'a [NodeName],
+    /// A number at or above all that those can have handed out.
+    pub(crate) above: Option<u64>,
+}
+
+/// Goes on with a change that is unfinished. Returns it as it has ended.
 pub(crate) async fn resume(
     file: &ClusterFile,
     journal: &mut TicketJournal,
     mut change: TicketChange,
-    restored: &[NodeName],
+    said: Said<'_>,
     wait: Duration,
-) -> Result<(), Failure> {
+) -> Result<TicketChange, Failure> {
+    let restored = said.restored;
     let truth =
         take_strays(file, &mut change).await.map_err(|failure| standing(failure, &change))?;
-    let servers = connect(file, &change, &journal.node, wait)
+    check_gone(&change, &truth, said).map_err(|failure| standing(failure, &change))?;
+    let without = without(&change, &truth, said).map_err(|failure| standing(failure, &change))?;
+    check_there(&without, &truth).map_err(|failure| standing(failure, &change))?;
+    let servers = connect(file, &without, &journal.node, wait)
         .await
         .map_err(|failure| standing(failure, &change))?;
     cuts::at(format_args!("tickets/before-take"));
     journal.take(&mut change).await.map_err(|failure| standing(failure, &change))?;
+    if !said.gone.is_empty() {
+        // As it is now: another program may have taken it further.
+        let without =
+            self::without(&change, &truth, said).map_err(|failure| standing(failure, &change))?;
+        let gone = journal.declare_gone(&mut change, without).await;
+        gone.map_err(|failure| standing(failure, &change))?;
+        cuts::at(format_args!("tickets/after-gone"));
+    }
     go_above_forgotten(journal, &mut change, &truth, restored)
         .await
         .map_err(|failure| standing(failure, &change))?;
     let mut run = Run { file, journal, servers, change: &mut change };
-    intent::drive(&mut run).await.map_err(|failure| standing(failure, &change))
+    intent::drive(&mut run).await.map_err(|failure| standing(failure, &change))?;
+    Ok(change)
+}
+
+/// Refuses to take a server for gone that hands the ticket out, or has handed out more than is said.
+fn check_gone(change: &TicketChange, truth: &TicketTruth, said: Said<'_>) -> Result<(), Failure> {
+    let ticket = &change.ticket;
+    if let Some(node) = said.gone.iter().find(|node| truth.state(node, ticket).is_some()) {
+        return Err(Failure::new(format!(
+            "node {node} answers, and has the ticket: it is not gone"
+        ))
+        .hint(format!("`shardid tickets resume {ticket}` without --gone {node}")));
+    }
+    let known = truth.known.get(ticket).into_iter().flat_map(|known| &known.servers);
+    let seen = known.filter(|(node, _)| said.gone.contains(node));
+    let high = seen.map(|(_, seen)| seen.high_water()).max().unwrap_or(0);
+    match said.above.filter(|above| *above < high) {
+        Some(above) => Err(Failure::new(format!(
+            "--above {above} is below {high}, which was handed out already"
+        ))
+        .hint("look for the highest number in your own tables")),
+        None => Ok(()),
+    }
+}
+
+/// The change where those servers are gone that somebody says are.
+fn without(
+    change: &TicketChange,
+    truth: &TicketTruth,
+    said: Said<'_>,
+) -> Result<TicketChange, Failure> {
+    if said.gone.is_empty() {
+        return Ok(change.clone());
+    }
+    let left = change.before.iter().filter(|node| !said.gone.contains(node));
+    let states = left.filter_map(|node| truth.state(node, &change.ticket));
+    change.without(said.gone, states, said.above).map_err(|refusal| {
+        let failure = Failure::new(&refusal).at(format!("ticket {}", change.ticket));
+        match refusal {
+            NotGone::HowFar(node) => failure.hint(format!(
+                "say a number at or above all that it can have handed out, which your own tables know: `shardid tickets resume {} --gone {node} --above NUMBER`",
+                change.ticket
+            )),
+            _ => failure,
+        }
+    })
+}
+
+/// Refuses to go on where a server has forgotten the ticket altogether, as one that was made anew.
+fn check_there(change: &TicketChange, truth: &TicketTruth) -> Result<(), Failure> {
+    let is_asked = |node: &&NodeName| match change.state {
+        ChangeState::Planned => true,
+        ChangeState::Limited => change.after.contains(node),
+        ChangeState::Stepped | ChangeState::Done => false,
+    };
+    let asked = change.before.iter().filter(is_asked).filter(|node| !change.gone.contains(node));
+    let ticket = &change.ticket;
+    let mut lost = asked
+        .filter(|node| truth.servers.contains_key(node) && truth.state(node, ticket).is_none());
+    match lost.next() {
+        Some(node) => Err(Failure::new(format!(
+            "ticket {ticket} is not on {node} any more, which has handed it out: made there anew it would repeat numbers"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Has servers that hand the ticket out, and that a change which stands does not know of, take part in
@@ -154,7 +241,10 @@ fn standing(failure: Failure, change: &TicketChange) -> Failure {
             change.ticket,
             change.state.as_str()
         ))
-        .hint(format!("once that is mended: `shardid tickets resume {}`", change.ticket))
+        .hint(format!(
+            "once that is mended: `shardid tickets resume {0}`; where a server never comes back: `shardid tickets resume {0} --gone NODE --above NUMBER`",
+            change.ticket
+        ))
         .standing()
 }
 
@@ -173,7 +263,15 @@ async fn connect(
     nodes.sort();
     nodes.dedup();
     let connecting = nodes.into_iter().map(|node| async move {
-        let mut server = TicketServer::connect(file, node, "tickets").await?;
+        let server = TicketServer::connect(file, node, "tickets").await;
+        let mut server = server.map_err(|failure| match change.id {
+            // Not written down yet.
+            0 => failure,
+            _ => failure.detail(format!(
+                "where {node} never comes back: `shardid tickets resume {} --gone {node} --above NUMBER`",
+                change.ticket
+            )),
+        })?;
         // The catalog's lock, which is ours already, is that of its node.
         if node != catalog {
             server.session.lock(node, wait).await?;

@@ -58,6 +58,8 @@ struct ChangeRow {
 
 #[derive(FromRow)]
 struct StandingRow {
+    nodes_after: String,
+    nodes_gone: String,
     state: String,
     floor: i64,
     term: i64,
@@ -185,6 +187,8 @@ impl TicketJournal {
             );
             if self.or_failure(taken)? == 1 {
                 (change.state, change.floor) = (state, floor);
+                change.after = self.nodes(&now.nodes_after)?;
+                change.gone = self.nodes(&now.nodes_gone)?;
                 self.claim = Some((change.id, now.term + 1));
                 return Ok(());
             }
@@ -335,8 +339,6 @@ impl TicketJournal {
         change: &TicketChange,
         known: &[NodeName],
     ) -> Result<TicketChange, Failure> {
-        let list =
-            |nodes: &[NodeName]| nodes.iter().map(NodeName::as_str).collect::<Vec<_>>().join(",");
         let done = changed!(
             &mut self.session,
             "tickets/begin_change.sql",
@@ -382,6 +384,31 @@ impl TicketJournal {
         Ok(())
     }
 
+    /// Writes down what becomes of a change where servers are gone for good, before anything is done
+    /// without them.
+    pub(crate) async fn declare_gone(
+        &mut self,
+        change: &mut TicketChange,
+        without: TicketChange,
+    ) -> Result<(), Failure> {
+        let term = self.term_of(change)?;
+        let done = changed!(
+            &mut self.session,
+            "tickets/declare_gone.sql",
+            list(&without.after),
+            list(&without.gone),
+            i64::try_from(without.floor).unwrap_or(i64::MAX),
+            change.id,
+            change.state.as_str(),
+            term
+        );
+        if self.or_failure(done)? != 1 {
+            return Err(overtaken(change));
+        }
+        *change = without;
+        Ok(())
+    }
+
     fn or_failure<T>(&self, done: Result<T, sqlx::Error>) -> Result<T, Failure> {
         done.map_err(|error| self.session.failure(&self.node, &error))
     }
@@ -399,6 +426,10 @@ impl TicketJournal {
     fn nodes(&self, list: &str) -> Result<Vec<NodeName>, Failure> {
         list.split(',').filter(|name| !name.is_empty()).map(|name| self.node_name(name)).collect()
     }
+}
+
+fn list(nodes: &[NodeName]) -> String {
+    nodes.iter().map(NodeName::as_str).collect::<Vec<_>>().join(",")
 }
 
 /// A step of a change, from a state to the next, by the program with a term.

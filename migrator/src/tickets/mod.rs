@@ -8,7 +8,7 @@ mod server;
 mod session;
 mod statement;
 
-pub(crate) use change::{Wanted, change, resume};
+pub(crate) use change::{Said, Wanted, change, resume};
 pub(crate) use journal::TicketJournal;
 pub(crate) use look::{Answer, Look, look, look_also};
 pub(crate) use server::TicketServer;

@@ -7,6 +7,8 @@ use sqlx::FromRow;
 
 use super::{Estate, Finding};
 use crate::failure::Failure;
+use crate::moving::ahead::{DescentRow, Owner, mend, problem};
+use crate::moving::journal::lineage;
 use crate::postgres::sql;
 
 /// Something that has a name which moves give.
@@ -110,7 +112,20 @@ async fn of_journal(estate: &mut Estate<'_>) -> Result<Known, Failure> {
     Ok(keeper.rows(sql!("verify/known_objects.sql")).await?.into_iter().collect())
 }
 
-/// Old copies that follow by the journal, and have nothing to follow by.
+/// A move whose old copy follows, with what was noted of the node that it follows.
+#[derive(Debug, FromRow)]
+struct Following {
+    #[sqlx(rename = "move")]
+    id: i64,
+    shard: i32,
+    source: String,
+    target: String,
+    seal_system_identifier: Option<i64>,
+    seal_timeline: Option<i64>,
+}
+
+/// Old copies that follow by the journal, and have nothing to follow by, or may have followed
+/// further than what the node with the shard goes back to.
 async fn cut_off(
     estate: &mut Estate<'_>,
     seen: &[(NodeName, i64, Vec<Object>)],
@@ -118,27 +133,52 @@ async fn cut_off(
     let catalog = estate.file.declared.catalog.clone();
     let keeper = estate.visits.iter_mut().find(|visit| visit.node == catalog);
     let Some(keeper) = keeper else { return Ok(Vec::new()) };
-    let following: Vec<(i64, i32, String, String)> =
-        keeper.rows(sql!("verify/following.sql")).await?;
+    let following: Vec<Following> = keeper.rows(sql!("verify/following.sql")).await?;
+    if following.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (mut reached, mut owners) = (BTreeMap::new(), BTreeMap::new());
+    for visit in estate.installed() {
+        let rows: Vec<(String, Option<i64>)> = visit.rows(sql!("move/clean/reached.sql")).await?;
+        let rows = rows.into_iter().filter_map(|(name, it)| Some((name, it?)));
+        reached.extend(rows.map(|(name, it)| ((visit.node.to_string(), name), it)));
+    }
+    // After the copies, which are never before what they follow.
+    for visit in estate.installed() {
+        let rows: Vec<DescentRow> = visit.rows(sql!("move/clean/descent.sql")).await?;
+        let owner = rows.into_iter().next().map(Owner::from);
+        owners.extend(owner.map(|owner| (visit.node.to_string(), owner)));
+    }
     let mut findings = Vec::new();
-    for (id, shard, source, target) in following {
+    for Following { id, shard, source, target, seal_system_identifier, seal_timeline } in following
+    {
         let name = format!("shardid_back_{id}");
+        let is_seen = |node: &str| seen.iter().find(|(seen, ..)| seen.as_str() == node);
+        let has_got = reached.get(&(source.clone(), name.clone())).copied();
+        let followed = lineage(seal_system_identifier, seal_timeline);
+        // A copy that nobody has looked at may be at any place.
+        let owner = owners.get(&target).filter(|_| is_seen(&source).is_some());
+        let ahead = owner.and_then(|owner| owner.is_behind(id, followed, has_got));
+        let mut gone = Vec::new();
         for (kind, node) in [("slot", &target), ("subscription", &source)] {
-            let Some((node, _, objects)) = seen.iter().find(|(seen, ..)| seen.as_str() == node)
-            else {
-                continue;
-            };
+            let Some((node, _, objects)) = is_seen(node) else { continue };
             let is_it = |object: &Object| {
                 object.kind == kind
                     && (object.name == name || object.ours.as_deref() == Some(name.as_str()))
             };
             if !objects.iter().any(is_it) {
-                findings.push(Finding::on(
+                gone.push(Finding::on(
                     node,
                     format!("{kind} {name} is gone, and the old copy of shard {shard} on {source} follows no more"),
                     format!("it cannot be gone back to: `shardid retire {id}`"),
                 ));
             }
+        }
+        match ahead {
+            Some(why) => {
+                findings.push(Finding::between(problem(shard, source, target, why), mend(id)))
+            }
+            None => findings.extend(gone),
         }
     }
     Ok(findings)

@@ -3,8 +3,6 @@
 //!
 //! Databases of one server have one system identifier too, and are fine.
 
-use shardid_cluster::Refusal;
-
 use super::estate::Visit;
 use super::{Estate, Finding};
 
@@ -35,14 +33,7 @@ pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
 fn others(estate: &Estate<'_>) -> Vec<Finding> {
     let Some(catalog) = estate.catalog() else { return Vec::new() };
     let other = |visit: &Visit| {
-        let (known, found) =
-            (&catalog.nodes.get(&visit.node)?.identity, &visit.seen.truth.identity);
-        let refusal = (known != found).then(|| Refusal::AnotherServer {
-            node: visit.node.clone(),
-            known: known.clone(),
-            found: found.clone(),
-            rebuilt: false,
-        })?;
+        let refusal = catalog.another_database(&visit.node, &visit.seen.truth.identity)?;
         Some(Finding::between(refusal.to_string(), refusal.hint()))
     };
     estate.visits.iter().filter_map(other).collect()

@@ -145,6 +145,7 @@ fn why(stream: &Stream) -> String {
     let publisher = &stream.publisher;
     match stream.fault {
         Some(StreamFault::Login) => format!("{publisher} does not let it in as it should"),
+        Some(StreamFault::Address) => format!("{publisher} has another address"),
         Some(StreamFault::Rights) => "it is applied with a superuser's rights".to_owned(),
         Some(StreamFault::Secret) | None => format!("a new secret at {publisher}"),
     }

@@ -1,2 +1,3 @@
--- How far a change is, and the term of the last program that began to work on it.
-SELECT state, `floor`, term FROM shardid.ticket_change WHERE `change` = ?
+-- How far a change is, which servers it is to have and which are gone, and the term of the last program
+-- that began to work on it.
+SELECT nodes_after, nodes_gone, state, `floor`, term FROM shardid.ticket_change WHERE `change` = ?

@@ -2,6 +2,7 @@
 //! moves at every step.
 
 mod ahead;
+mod another_database;
 mod applications;
 mod behind;
 mod carried;
@@ -9,6 +10,7 @@ mod catalog;
 mod compare;
 mod cut;
 mod following;
+mod gone;
 mod guard;
 mod hints;
 mod letter;
@@ -18,6 +20,7 @@ mod network;
 mod nodes;
 mod preflight;
 mod progress;
+mod promoted;
 mod rebalance;
 mod refusals;
 mod retire;

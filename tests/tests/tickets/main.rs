@@ -8,6 +8,7 @@ mod defaults;
 mod flickr;
 mod forgotten;
 mod load;
+mod lost;
 mod mixed;
 mod prepared;
 mod refuse;

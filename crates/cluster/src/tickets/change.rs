@@ -40,13 +40,68 @@ pub struct TicketChange {
     pub before: Vec<NodeName>,
     /// The servers it is to have.
     pub after: Vec<NodeName>,
-    /// Old servers whose owner says that they are gone for good: they are not
-    /// asked, and the floor is above all that they can have handed out.
+    /// Servers whose owner says that they are gone for good: they are not
+    /// asked, and the floor is above all that the old ones of them can have handed out.
     pub gone: Vec<NodeName>,
     /// Old numbers are at or below it, new ones above.
     pub floor: u64,
     /// How far it has come.
     pub state: ChangeState,
+}
+
+/// Why servers cannot be taken for gone in a change that stands.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotGone {
+    /// It takes no part.
+    #[error("{0} takes no part in the change of ticket {1}")]
+    NoPart(NodeName, TicketName),
+    /// Nobody would hand the ticket out.
+    #[error("ticket {0} would have no server")]
+    NoServer(TicketName),
+    /// Old servers are gone that may not have been told where to end.
+    #[error("nobody knows how far {0} has got")]
+    HowFar(NodeName),
+    /// There are not enough numbers left.
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
+}
+
+impl TicketChange {
+    /// The change where these servers are gone for good; `states` are of the old ones that are
+    /// left, and `above` is a number at or above all that those which are gone can have handed
+    /// out.
+    ///
+    /// Until all old servers are limited no new class has begun: the floor rises above `above`, and
+    /// the classes are of those that are left. After that classes stay as they were
+    /// written down, since some may be in use; nobody has that of a server that is gone.
+    pub fn without<'a>(
+        &self,
+        gone: &[NodeName],
+        states: impl IntoIterator<Item = &'a TicketState>,
+        above: Option<u64>,
+    ) -> Result<Self, NotGone> {
+        let mut change = self.clone();
+        for node in gone {
+            if !self.before.contains(node) && !self.after.contains(node) {
+                return Err(NotGone::NoPart(node.clone(), self.ticket.clone()));
+            }
+            if !change.gone.contains(node) {
+                change.gone.push(node.clone());
+            }
+        }
+        if self.state == ChangeState::Planned {
+            if let (Some(node), None) = (gone.iter().find(|node| self.before.contains(node)), above)
+            {
+                return Err(NotGone::HowFar(node.clone()));
+            }
+            change.after.retain(|node| !gone.contains(node));
+            change.floor = change.floor.max(first_floor(states, above.unwrap_or(0))?);
+        }
+        match change.after.iter().all(|node| change.gone.contains(node)) {
+            true => Err(NotGone::NoServer(self.ticket.clone())),
+            false => Ok(change),
+        }
+    }
 }
 
 /// One thing to do on one server. Each may be done twice.
@@ -127,6 +182,7 @@ pub fn change_effects(change: &TicketChange) -> Vec<ChangeEffect> {
             .map(|node| ChangeEffect::Limit { node: node.clone(), ceiling: floor + 1 })
             .collect(),
         ChangeState::Limited => classes(&change.after)
+            .filter(|(node, _)| asked(node))
             .map(|(node, class)| {
                 let node = node.clone();
                 match change.before.contains(&node) {

@@ -20,7 +20,8 @@ mod rebase;
 mod truth;
 
 pub use change::{
-    ChangeEffect, ChangeState, NoRoom, TicketChange, change_effects, first_floor, next_change_state,
+    ChangeEffect, ChangeState, NoRoom, NotGone, TicketChange, change_effects, first_floor,
+    next_change_state,
 };
 pub use class::{Class, SERVERS_MAX, TicketState, classes};
 pub(crate) use forgetful::forgetful;

@@ -1,6 +1,6 @@
 //! A move, and what it has left, as the journal has them.
 
-use shardid_cluster::{LeftoverKind, MoveKind, MoveState, NodeName, Shard, UnknownWord};
+use shardid_cluster::{LeftoverKind, Lineage, MoveKind, MoveState, NodeName, Shard, UnknownWord};
 
 use crate::failure::Failure;
 
@@ -18,6 +18,8 @@ pub(crate) struct Move {
     pub(crate) state: MoveState,
     pub(crate) shape: Option<String>,
     pub(crate) seal: Option<String>,
+    /// Which server the seal is of, and on which timeline.
+    pub(crate) followed: Option<Lineage>,
     pub(crate) planned_us: i64,
     pub(crate) since_us: i64,
     pub(crate) retired_us: Option<i64>,
@@ -72,6 +74,8 @@ pub(super) struct MoveRow {
     retired_us: Option<i64>,
     retiring: bool,
     planned_by: String,
+    seal_system_identifier: Option<i64>,
+    seal_timeline: Option<i64>,
 }
 
 impl TryFrom<MoveRow> for Move {
@@ -91,6 +95,7 @@ impl TryFrom<MoveRow> for Move {
             way_back: row.way_back,
             shape: row.shape,
             seal: row.seal,
+            followed: lineage(row.seal_system_identifier, row.seal_timeline),
             planned_us: row.planned_us,
             since_us: row.since_us,
             retired_us: row.retired_us,
@@ -98,6 +103,12 @@ impl TryFrom<MoveRow> for Move {
             planned_by: row.planned_by,
         })
     }
+}
+
+/// What was noted of the node that an old copy follows, if the journal is not too old.
+pub(crate) fn lineage(system_identifier: Option<i64>, timeline: Option<i64>) -> Option<Lineage> {
+    let timeline = u32::try_from(timeline?).ok()?;
+    Some(Lineage { system_identifier: system_identifier?, timeline })
 }
 
 /// An object that will have to be removed.

@@ -4,7 +4,9 @@ SELECT move, shard, source, target, kind, rollback_of, schema, way_back, state, 
        (extract(epoch FROM state_since) * 1000000)::bigint AS since_us,
        (extract(epoch FROM retired_at) * 1000000)::bigint  AS retired_us,
        retire_begun_at IS NOT NULL AS retiring,
-       planned_by
+       planned_by,
+       (to_jsonb(m) ->> 'seal_system_identifier')::bigint AS seal_system_identifier,
+       (to_jsonb(m) ->> 'seal_timeline')::bigint AS seal_timeline
   FROM (SELECT m.*, o.is_over, row_number() OVER (PARTITION BY o.is_over ORDER BY move DESC) AS age
           FROM shardid.move m
          CROSS JOIN LATERAL (SELECT state = 'aborted' OR state = 'done' AND (kind <> 'copy' OR retired_at IS NOT NULL)) AS o(is_over)) AS m

@@ -4,8 +4,9 @@
 -- there any more.
 WITH planned AS (
     INSERT INTO shardid.move (shard, source, target, kind, rollback_of, schema, way_back, planned_by,
-                              source_number, target_number)
-    SELECT $1, $2, $3, $4, $5::bigint, $6, $7, $8, source.number, target.number
+                              source_number, target_number, seal_timeline)
+    -- The last is what will be noted: where there is no such column, that is told now.
+    SELECT $1, $2, $3, $4, $5::bigint, $6, $7, $8, source.number, target.number, NULL::bigint
       FROM shardid.node source, shardid.node target
      WHERE source.node = $2 AND target.node = $3
        AND EXISTS (SELECT FROM shardid.map WHERE shard = $1 AND node = $2 FOR SHARE)

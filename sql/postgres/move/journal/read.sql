@@ -4,6 +4,8 @@ SELECT move, shard, source, target, kind, rollback_of, schema, way_back, state, 
        (extract(epoch FROM state_since) * 1000000)::bigint AS since_us,
        (extract(epoch FROM retired_at) * 1000000)::bigint  AS retired_us,
        retire_begun_at IS NOT NULL AS retiring,
-       planned_by
-  FROM shardid.move
+       planned_by,
+       (to_jsonb(m) ->> 'seal_system_identifier')::bigint AS seal_system_identifier,
+       (to_jsonb(m) ->> 'seal_timeline')::bigint AS seal_timeline
+  FROM shardid.move AS m
  WHERE move = $1

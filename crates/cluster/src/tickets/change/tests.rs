@@ -147,6 +147,135 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// A server is lost for good at any step of a change, which is ended without it; then it is taken
+    /// out, where it is still one of the servers.
+    #[test]
+    fn no_number_is_handed_out_twice_where_a_server_is_lost_within_a_change(
+        before in prop::collection::btree_set(0_usize..4, 1..4),
+        after in prop::collection::btree_set(0_usize..4, 1..4),
+        victim in 0_usize..4, dies_at in 0_usize..12, haste in prop::collection::vec(0_usize..60, 100),
+        modest in any::<bool>(),
+    ) {
+        let list = |set: BTreeSet<usize>| set.into_iter().map(node).collect::<Vec<_>>();
+        let (before, after, victim) = (list(before), list(after), node(victim));
+        let others = |list: &[NodeName]| list.iter().any(|node| *node != victim);
+        prop_assume!(others(&before) && others(&after));
+        let mut servers: Servers =
+            classes(&before).map(|(n, class)| (n.clone(), Counter::new(class, 0))).collect();
+        let mut taken = BTreeSet::new();
+        let mut haste = haste.into_iter().cycle();
+        // What clients of the lost server have taken at the end, quicker than anybody knows.
+        let rushed = |number: u64, of: &Option<(Class, u64, u64)>| {
+            of.is_some_and(|(class, from, to)| class.contains(number) && from < number && number <= to)
+        };
+        let mut rush = None;
+        let mut clients = |servers: &mut Servers, rush: &Option<(Class, u64, u64)>| {
+            for counter in servers.values_mut() {
+                for _ in 0..haste.next().unwrap() {
+                    if let Some(number) = counter.take() {
+                        assert!(taken.insert(number) && !rushed(number, rush), "{number} was handed out twice");
+                    }
+                }
+            }
+        };
+        let states = |servers: &Servers, of: &[NodeName]| {
+            let of = servers.iter().filter(|(name, _)| of.contains(name));
+            of.map(|(_, counter)| counter.state()).collect::<Vec<_>>()
+        };
+        clients(&mut servers, &rush);
+        let floor = match modest {
+            true => first_floor(&states(&servers, &before), 0).unwrap(),
+            // As if clients had been quicker than the margin allows for.
+            false => states(&servers, &before).iter().map(|state| state.last).min().unwrap(),
+        };
+        let mut change = TicketChange {
+            id: 1, ticket: TicketName::new("t").unwrap(), before: before.clone(), after,
+            gone: Vec::new(), floor, state: ChangeState::Planned,
+        };
+        let (mut steps, mut lost) = (0, None);
+        while let Some(next) = next_change_state(change.state) {
+            let mut whole = true;
+            for effect in change_effects(&change) {
+                clients(&mut servers, &rush);
+                if steps == dies_at && lost.is_none() {
+                    steps += 1;
+                    let takes_part = before.contains(&victim) || change.after.contains(&victim);
+                    if takes_part {
+                        let dead = servers.remove(&victim);
+                        rush = dead.clone().filter(|it| it.ceiling.is_none()).map(|it| {
+                            let n = u64::from(it.class.servers);
+                            (it.class, it.last, it.last.div_ceil(n) * n + 3 * MARGIN * n)
+                        });
+                        let last = rush.map(|(.., to)| to).or(dead.map(|it| it.last));
+                        lost = Some(last.unwrap_or(0));
+                        change = change.without(std::slice::from_ref(&victim), &states(&servers, &before), lost).unwrap();
+                        whole = false;
+                        break;
+                    }
+                }
+                steps += 1;
+                if let Err(last) = act(&mut servers, &effect) {
+                    change.floor = change.floor.max(last) + MARGIN;
+                    whole = false;
+                    break;
+                }
+            }
+            if whole {
+                change.state = next;
+            }
+        }
+        clients(&mut servers, &rush);
+        if let (Some(last), true) = (lost, change.after.contains(&victim)) {
+            let left: Vec<NodeName> =
+                change.after.iter().filter(|node| **node != victim).cloned().collect();
+            let floor = first_floor(&states(&servers, &left), last).unwrap();
+            let mut change = TicketChange {
+                before: change.after.clone(), after: left, gone: vec![victim.clone()], floor,
+                state: ChangeState::Planned, ..change
+            };
+            while let Some(next) = next_change_state(change.state) {
+                for effect in change_effects(&change) {
+                    clients(&mut servers, &rush);
+                    act(&mut servers, &effect).unwrap();
+                }
+                change.state = next;
+            }
+            clients(&mut servers, &rush);
+        }
+    }
+}
+
+#[test]
+fn who_is_gone_takes_part_leaves_somebody_and_has_been_so_far() {
+    let change = |state| TicketChange {
+        id: 1,
+        ticket: TicketName::new("t").unwrap(),
+        before: vec![node(1), node(2)],
+        after: vec![node(2), node(3)],
+        gone: Vec::new(),
+        floor: 10,
+        state,
+    };
+    let none: [&TicketState; 0] = [];
+    let planned = change(ChangeState::Planned);
+    assert_eq!(planned.without(&[node(1)], none, None), Err(NotGone::HowFar(node(1))));
+    let no_part = planned.without(&[node(4)], none, Some(7));
+    assert_eq!(no_part, Err(NotGone::NoPart(node(4), planned.ticket.clone())));
+    let both = [node(2), node(3)];
+    assert!(matches!(planned.without(&both, none, Some(7)), Err(NotGone::NoServer(_))));
+    let raised = planned.without(&[node(2)], none, Some(700)).unwrap();
+    assert_eq!((raised.after, raised.floor), (vec![node(3)], 700 + MARGIN));
+    // One that never served the ticket has handed nothing out.
+    assert_eq!(planned.without(&[node(3)], none, None).unwrap().after, [node(2)]);
+    let limited = change(ChangeState::Limited).without(&[node(2)], none, None).unwrap();
+    assert_eq!((limited.after.len(), limited.floor), (2, 10));
+    assert_eq!(change_effects(&limited).len(), 1);
+    assert!(matches!(limited.without(&[node(3)], none, None), Err(NotGone::NoServer(_))));
+}
+
 #[test]
 fn a_floor_is_above_everything_that_is_known_and_never_wraps() {
     let counter = |last, max| TicketState {

@@ -1,0 +1,163 @@
+//! May an old copy have rows that the node which has the shard has lost?
+
+use std::fmt;
+
+/// A server and the timeline of its writes: a promotion or a restore begins another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lineage {
+    /// The server's system identifier.
+    pub system_identifier: i64,
+    /// The timeline.
+    pub timeline: u32,
+}
+
+/// What a node says of where its writes come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Descent {
+    /// What it is now.
+    pub now: Lineage,
+    /// Up to where its writes are on disk.
+    pub position: u64,
+    /// Earlier timelines, with the position at which each was left; empty where that is not for
+    /// us to know.
+    pub left: Vec<(u32, u64)>,
+}
+
+/// Why an old copy may have rows that its node has lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ahead {
+    /// The copy followed another server.
+    OtherServer,
+    /// It followed an earlier timeline beyond where that was left, or nobody knows how far.
+    OtherTimeline {
+        /// That one; `None` where the journal is too old to say.
+        followed: Option<u32>,
+        /// The one that the node is on.
+        now: u32,
+    },
+    /// It has what the node has not written yet.
+    Beyond,
+}
+
+/// Whether an old copy may have rows that the node which it follows has lost, in a promotion or
+/// a restore.
+///
+/// `followed` is what the node was when the copy began to follow it, as the journal notes it;
+/// `reached` is up to which position of it the copy has got, if its server still knows;
+/// `has_slot` tells whether what it follows by is there, which comes through neither.
+pub fn ahead(
+    followed: Option<Lineage>,
+    owner: &Descent,
+    reached: Option<u64>,
+    has_slot: bool,
+) -> Option<Ahead> {
+    let now = owner.now.timeline;
+    let Some(followed) = followed else {
+        let is_first = now == 1 || has_slot;
+        return match reached {
+            Some(reached) if reached > owner.position => Some(Ahead::Beyond),
+            _ => (!is_first).then_some(Ahead::OtherTimeline { followed: None, now }),
+        };
+    };
+    if followed.system_identifier != owner.now.system_identifier {
+        return Some(Ahead::OtherServer);
+    }
+    if followed.timeline == now {
+        return reached.filter(|reached| *reached > owner.position).map(|_| Ahead::Beyond);
+    }
+    let left = owner.left.iter().find(|(timeline, _)| *timeline == followed.timeline);
+    match (left, reached) {
+        // All that the copy has had was written before the node went its own way.
+        (Some((_, left)), Some(reached)) if reached <= *left => None,
+        _ => Some(Ahead::OtherTimeline { followed: Some(followed.timeline), now }),
+    }
+}
+
+impl fmt::Display for Ahead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherServer => f.write_str("it was restored to another server"),
+            Self::OtherTimeline { followed: Some(followed), now } => write!(
+                f,
+                "it was promoted or restored, and is on timeline {now}, where the copy followed timeline {followed} further"
+            ),
+            Self::OtherTimeline { followed: None, now } => {
+                write!(f, "it was promoted or restored, and is on timeline {now}")
+            }
+            Self::Beyond => f.write_str("it was restored, and is behind what the copy has got"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn on(timeline: u32) -> Lineage {
+        Lineage { system_identifier: 7, timeline }
+    }
+
+    fn owner(timeline: u32, position: u64, left: &[(u32, u64)]) -> Descent {
+        Descent { now: on(timeline), position, left: left.to_vec() }
+    }
+
+    #[test]
+    fn a_copy_is_ahead_beyond_where_its_timeline_was_left_and_not_up_to_there() {
+        let promoted = owner(2, 900, &[(1, 500)]);
+        assert_eq!(ahead(Some(on(1)), &promoted, Some(500), false), None);
+        let further = Some(Ahead::OtherTimeline { followed: Some(1), now: 2 });
+        assert_eq!(ahead(Some(on(1)), &promoted, Some(501), false), further);
+        // Nobody knows how far it got, or where the timeline was left.
+        assert_eq!(ahead(Some(on(1)), &promoted, None, false), further);
+        assert_eq!(ahead(Some(on(1)), &owner(2, 900, &[]), Some(400), false), further);
+        // It has followed what the node is.
+        assert_eq!(ahead(Some(on(2)), &promoted, Some(900), true), None);
+        assert_eq!(ahead(Some(on(2)), &promoted, None, false), None);
+        assert_eq!(ahead(Some(on(2)), &promoted, Some(901), true), Some(Ahead::Beyond));
+        let other = Lineage { system_identifier: 8, timeline: 1 };
+        assert_eq!(
+            ahead(Some(other), &owner(1, 900, &[]), Some(1), true),
+            Some(Ahead::OtherServer)
+        );
+    }
+
+    #[test]
+    fn without_a_note_the_first_timeline_or_a_slot_tells() {
+        assert_eq!(ahead(None, &owner(1, 900, &[]), Some(900), false), None);
+        assert_eq!(ahead(None, &owner(1, 900, &[]), Some(901), false), Some(Ahead::Beyond));
+        assert_eq!(ahead(None, &owner(3, 900, &[]), Some(900), true), None);
+        let unknown = Some(Ahead::OtherTimeline { followed: None, now: 3 });
+        assert_eq!(ahead(None, &owner(3, 900, &[(2, 800)]), Some(1), false), unknown);
+    }
+
+    proptest! {
+        /// Writes of a server, by timeline: each later one begins somewhere in those before.
+        #[test]
+        fn a_copy_that_has_what_the_owner_has_not_is_always_ahead(
+            ends in prop::collection::vec((1u64..1000, 0u64..1000), 1..5),
+            followed in 0usize..5, reached in 1u64..1000,
+        ) {
+            let mut left: Vec<(u32, u64)> = Vec::new();
+            let mut written = Vec::new();
+            let mut from = 0;
+            for (n, (length, cut)) in (1u32..).zip(&ends) {
+                let end = from + length;
+                written.push((n, end));
+                from += cut % (length + 1);
+                left.push((n, from));
+            }
+            let (now, position) = written.pop().expect("there is one");
+            left.pop();
+            let followed = followed % ends.len();
+            let timeline = u32::try_from(followed + 1).expect("few");
+            // What the copy got on that timeline, which is no more than was written there.
+            let most = written.get(followed).map_or(position, |(_, end)| *end);
+            let reached = reached.min(most);
+            let kept = left.get(followed).map_or(position, |(_, left)| *left);
+            let owner = owner(now, position, &left);
+            let found = ahead(Some(on(timeline)), &owner, Some(reached), false);
+            prop_assert_eq!(found.is_some(), reached > kept);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! How does a move end of which one node never comes back?
+
+use shardid_cluster::{
+    Effect, GoneNode, LeftoverKind, MoveEvent, MoveKind, MoveState, NodeName, effects_without,
+    next_state,
+};
+
+use super::fence::{self, Generators};
+use super::home::Home;
+use super::journal::{Leftover, Move, MoveJournal};
+use super::member::{answers, check_member};
+use super::move_session::{Batch, MoveSession};
+use super::old_copy::forget_old_copy;
+use super::{stream, watch};
+use crate::cuts;
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::postgres::{ids, sql};
+use crate::talk;
+
+/// How long a lock is waited for where nobody else may be at work.
+const LOCK_MS: u64 = 10_000;
+
+/// Gives a move up whose target never comes back, or ends one that is switched without its source.
+/// Returns the state that it has come to.
+pub(crate) async fn end_without(
+    file: &ClusterFile,
+    id: i64,
+    gone: &NodeName,
+    gives_up: bool,
+) -> Result<MoveState, Failure> {
+    let mut journal = MoveJournal::open(file).await?;
+    let record = journal.begin(id).await?;
+    check_gone(file, &record, gone, gives_up).await?;
+    let mut nodes = watch::nodes_of(file, &record);
+    nodes.retain(|node, _| node != gone);
+    let work = async {
+        match *gone == record.target {
+            true => give_up(file, journal, record).await,
+            false => open_target(file, journal, record).await,
+        }
+    };
+    watch::over(file, nodes, work).await
+}
+
+/// Refuses to end a move without a node, before anything is changed.
+pub(crate) async fn check_gone(
+    file: &ClusterFile,
+    record: &Move,
+    gone: &NodeName,
+    gives_up: bool,
+) -> Result<(), Failure> {
+    let Move { id, shard, source, target, state, .. } = record;
+    let side = match gone {
+        node if node == source => GoneNode::Source,
+        node if node == target => GoneNode::Target,
+        _ => {
+            return Err(Failure::new(format!("node {gone} takes no part in move {id}"))
+                .hint(format!("it is from {source} to {target}")));
+        }
+    };
+    let state = match next_state(record.kind, *state, MoveEvent::Abort) {
+        Ok(next) if gives_up => next,
+        _ => *state,
+    };
+    if effects_without(state, side).is_none() {
+        let home = if state == MoveState::Switched { target } else { source };
+        let failure = Failure::new(format!("move {id} is {state}: it does not end without {gone}"));
+        return Err(match home == gone {
+            true => failure
+                .detail(format!("by the map shard {shard} lives on {gone}"))
+                .hint("bring that node back, from a backup if need be; a copy on the other node is kept until then"),
+            false => failure.hint(format!("`shardid abort {id} --gone {gone}` gives it up first")),
+        }
+        .standing());
+    }
+    if answers(file, gone).await? {
+        let word = if gives_up { "abort" } else { "resume" };
+        return Err(Failure::new(format!("node {gone} answers"))
+            .hint(format!("`shardid {word} {id}` without --gone"))
+            .standing());
+    }
+    Ok(())
+}
+
+/// Gives a move up on the node that has the shard.
+async fn give_up(
+    file: &ClusterFile,
+    mut journal: MoveJournal,
+    mut record: Move,
+) -> Result<MoveState, Failure> {
+    let mut source = MoveSession::connect(file, &record.source).await?;
+    check_member(&mut source, file).await?;
+    journal.claim(&mut record, &mut [&mut source]).await?;
+    let home = Home::of(&mut source, record.shard).await?;
+    if home.is_none_or(|home| home.state == "moved") {
+        return Err(Failure::new(format!(
+            "node {} does not have shard {}, although the map says so",
+            record.source, record.shard
+        ))
+        .hint("`shardid verify` says what is wrong there")
+        .standing());
+    }
+    if record.state != MoveState::Aborting {
+        journal.advance(&mut record, MoveEvent::Abort).await?;
+    }
+    cuts::at(format_args!("without/aborting"));
+    for effect in effects_without(record.state, GoneNode::Target).unwrap_or_default() {
+        match effect {
+            Effect::LowerFence => fence::lower_on(&mut source, &record).await?,
+            Effect::RemoveAll => {
+                for left in journal.leftovers(record.id).await? {
+                    remove(&mut journal, &mut source, &left).await?;
+                }
+                remove_sync_slots(file, &mut source, &record.target).await?;
+            }
+            other => unreachable!("{other:?} is no part of giving up"),
+        }
+        cuts::at(format_args!("without/after-{effect:?}"));
+    }
+    journal.advance(&mut record, MoveEvent::Finished).await?;
+    Ok(record.state)
+}
+
+/// Opens the shard on the node that the map has it on, which has all rows from behind the fence.
+async fn open_target(
+    file: &ClusterFile,
+    mut journal: MoveJournal,
+    mut record: Move,
+) -> Result<MoveState, Failure> {
+    let mut target = MoveSession::connect(file, &record.target).await?;
+    check_member(&mut target, file).await?;
+    journal.claim(&mut record, &mut [&mut target]).await?;
+    let id = record.id;
+    for effect in effects_without(record.state, GoneNode::Source).unwrap_or_default() {
+        match effect {
+            Effect::OpenTarget => open(file, &mut journal, &mut target, &record).await?,
+            Effect::EndStream => {
+                stream::remove_subscription(&mut target, None, &record.stream()).await?;
+            }
+            Effect::TellNodes => fence::tell_of(file, record.shard, &[&record.target]).await?,
+            // Of a copy, what is left is the old copy's, which is forgotten with its node below.
+            Effect::CleanUp => {
+                let Some(earlier) = record.rollback_of else { continue };
+                for id in [id, earlier] {
+                    for left in journal.leftovers(id).await? {
+                        remove(&mut journal, &mut target, &left).await?;
+                    }
+                }
+                journal.retired(earlier).await?;
+            }
+            other => unreachable!("{other:?} is no part of opening the target"),
+        }
+        cuts::at(format_args!("without/after-{effect:?}"));
+    }
+    journal.advance(&mut record, MoveEvent::Finished).await?;
+    let state = record.state;
+    talk::line(format_args!("  shard {}: open on {}", record.shard, record.target));
+    if record.kind == MoveKind::Copy {
+        forget_old_copy(file, journal, record).await?;
+    }
+    Ok(state)
+}
+
+async fn open(
+    file: &ClusterFile,
+    journal: &mut MoveJournal,
+    target: &mut MoveSession,
+    record: &Move,
+) -> Result<(), Failure> {
+    let shard = record.shard.as_sql();
+    // An old copy that is gone back to knows; a new one has the name that shards are made with.
+    let home = Home::of(target, record.shard).await?;
+    let sequence = home.map_or("shard_id_seq".to_owned(), |home| home.sequence);
+    let go_on = sqlx::query_scalar(sql!("move/sequence/go_on.sql"))
+        .bind(shard)
+        .bind(record.schema.as_str())
+        .bind(sequence.as_str())
+        .bind(file.declared.layout.as_str());
+    let statements = target.column::<String>(go_on).await?;
+    let is_open = sqlx::query_scalar(sql!("move/sequence/is_open.sql")).bind(shard);
+    if target.column::<bool>(is_open).await? == [true] {
+        return Ok(());
+    }
+    if statements.is_empty() {
+        return Err(Failure::new(format!(
+            "there is no sequence {}.{sequence}, from which shard {} would give ids",
+            record.schema, record.shard
+        ))
+        .at(format!("node {}", target.node))
+        .hint("give the shard's sequence that name there, then run the same command again")
+        .standing());
+    }
+    // Nobody has held the sequences of the source since the program there was cut.
+    if let Batch::LockTimeout = target.all_or_none(statements, LOCK_MS).await? {
+        return Err(Failure::new("somebody holds the shard's sequences for long")
+            .at(format!("node {}", target.node))
+            .hint("look at pg_stat_activity there, then run the same command again")
+            .standing());
+    }
+    let version = journal.version_of(record.shard).await?;
+    let known = Generators { sequence, id_sequences: Vec::new(), dropped: Vec::new() };
+    fence::open_on(target, file, record, version, known).await?;
+    if record.kind == MoveKind::Copy {
+        talk::line(format_args!(
+            "  shard {}: which of its sequences are id sequences, {} alone knew: say `SELECT create_id_sequence(…)` on {} for each that is refused",
+            record.shard, record.source, record.target
+        ));
+    }
+    Ok(())
+}
+
+/// Removes what is left on the node that is there; what is on the other one is gone with it.
+async fn remove(
+    journal: &mut MoveJournal,
+    here: &mut MoveSession,
+    left: &Leftover,
+) -> Result<(), Failure> {
+    let is_here = left.node == here.node;
+    match left.kind {
+        LeftoverKind::Subscription if is_here => {
+            stream::remove_subscription(here, None, &left.name).await?;
+        }
+        LeftoverKind::Slot if is_here => stream::remove_slot(here, &left.name).await?,
+        LeftoverKind::Publication if is_here => {
+            stream::remove_publication(here, &left.name).await?;
+        }
+        // The shard itself; and the fence, which is down.
+        LeftoverKind::Schema | LeftoverKind::Fence | LeftoverKind::Subscription => {}
+        LeftoverKind::Slot | LeftoverKind::Publication => {}
+    }
+    journal.removed(left).await
+}
+
+/// Removes the slots by which a node that is gone has copied tables.
+async fn remove_sync_slots(
+    file: &ClusterFile,
+    source: &mut MoveSession,
+    gone: &NodeName,
+) -> Result<(), Failure> {
+    let (catalog, _) = ids::catalog(file).await?;
+    let Some(known) = catalog.nodes.get(gone) else { return Ok(()) };
+    // Databases of one server share it, and what others of them copy is theirs.
+    let identifier = known.identity.system_identifier;
+    let shares = |(name, node): (&NodeName, &shardid_cluster::CatalogNode)| {
+        name != gone && node.identity.system_identifier == identifier
+    };
+    if catalog.nodes.iter().any(shares) {
+        return Ok(());
+    }
+    let query = sqlx::query_scalar(sql!("move/stream/sync_slots_of.sql"));
+    let query = query.bind(identifier.cast_unsigned().to_string());
+    for slot in source.column::<String>(query).await? {
+        stream::remove_slot(source, &slot).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! A node that a move needs never comes back.
+
+use shardid_tests::estate::{DATABASE, Estate};
+
+use crate::catalog::shard_on_pg1;
+
+/// A shard on a node that is not pg1, which keeps the catalog, and a statement that writes to it.
+fn shard_on(estate: &Estate, node: &str) -> (u32, String) {
+    shard_on_pg1(estate);
+    let shard = (0..4).find(|shard| estate.home(*shard) == node).expect("it has some");
+    let table = format!("shard_{shard:04}.item");
+    (shard, format!("INSERT INTO {table} (n) SELECT coalesce(max(n), 0) + 1 FROM {table}"))
+}
+
+fn nothing_of_moves_is_on(estate: &Estate, node: &str) {
+    let found = estate.psql(
+        node,
+        "SELECT 'publication ' || pubname FROM pg_publication
+         UNION ALL SELECT 'slot ' || slot_name FROM pg_replication_slots
+         UNION ALL SELECT 'subscription ' || subname FROM pg_subscription",
+    );
+    assert_eq!(found, "", "left on {node}");
+}
+
+/// `abort` and `resume` wanted that node for ever, and the source kept WAL for it.
+#[test]
+fn a_move_is_given_up_without_a_target_that_never_comes_back() {
+    let estate = Estate::start(3, 4);
+    for (place, is_aborting) in [
+        ("copying/after-AwaitCopy", false),
+        ("fenced/before-next", false),
+        ("following/before-next", true),
+    ] {
+        let (shard, write) = match place {
+            "copying/after-AwaitCopy" => shard_on(&estate, "pg2"),
+            _ => {
+                let shard = (0..4).find(|shard| estate.home(*shard) == "pg2").expect("it has");
+                let table = format!("shard_{shard:04}.item");
+                (shard, format!("INSERT INTO {table} (n) SELECT max(n) + 1 FROM {table}"))
+            }
+        };
+        estate.psql("pg2", &write);
+        estate.run_cut(place, &["move", &shard.to_string(), "--to", "pg3", "--yes"]);
+        let id = estate.last_move(shard);
+        let gone = ["abort", &id, "--gone", "pg3", "--yes"];
+        let refused = estate.run(&gone);
+        assert!(refused.stderr.contains("node pg3 answers"), "{place}: {}", refused.stderr);
+        assert_eq!(refused.code, 3, "{place}: {}", refused.stderr);
+        estate.node("pg3").kill9();
+        let refused = estate.run(&["abort", &id, "--gone", "pg2", "--yes"]);
+        assert!(refused.stderr.contains("lives on pg2"), "{place}: {}", refused.stderr);
+        let refused = estate.run(&["abort", &id, "--gone", "pg1", "--yes"]);
+        assert!(refused.stderr.contains("takes no part in move"), "{place}: {}", refused.stderr);
+        if is_aborting {
+            let stands = estate.run(&["abort", &id, "--yes"]);
+            assert_eq!(stands.code, 3, "{place}: {}", stands.stderr);
+            let instead = format!("where pg3 never comes back: `shardid resume {id} --gone pg3`");
+            assert!(stands.stderr.contains(&instead), "{place}: {}", stands.stderr);
+            estate.run_cut("without/after-LowerFence", &["resume", &id, "--gone", "pg3"]);
+            estate.run(&["resume", &id, "--gone", "pg3"]).ok();
+        } else {
+            let refused = estate.run(&["resume", &id, "--gone", "pg3"]);
+            let instead = format!("`shardid abort {id} --gone pg3`");
+            assert!(refused.stderr.contains(&instead), "{place}: {}", refused.stderr);
+            estate.run_cut("without/aborting", &gone);
+            estate.run(&gone).ok();
+        }
+        assert_eq!(estate.state(&id), "aborted", "{place}");
+        nothing_of_moves_is_on(&estate, "pg2");
+        estate.psql("pg2", &write);
+        estate.servers[2].start();
+        // It did come back, after all: with a copy that takes no writes, and that verify names.
+        assert!(estate.node("pg3").try_psql(DATABASE, &write).is_err(), "{place}");
+        let found = estate.run(&["verify"]).stdout;
+        assert!(found.contains(&format!("shard_{shard:04}")), "{place}: {found}");
+        estate.psql("pg3", &format!("DROP SCHEMA shard_{shard:04} CASCADE"));
+        for subscription in estate.psql("pg3", "SELECT subname FROM pg_subscription").lines() {
+            estate.psql("pg3", &format!("ALTER SUBSCRIPTION {subscription} DISABLE"));
+            estate
+                .psql("pg3", &format!("ALTER SUBSCRIPTION {subscription} SET (slot_name = NONE)"));
+            estate.psql("pg3", &format!("DROP SUBSCRIPTION {subscription}; DROP OWNED BY {subscription}; DROP ROLE {subscription}"));
+        }
+        estate.psql("pg3", "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots");
+        for publication in estate.psql("pg3", "SELECT pubname FROM pg_publication").lines() {
+            estate.psql("pg3", &format!("DROP PUBLICATION {publication}"));
+        }
+    }
+}
+
+/// The map had the shard on a node that was never opened: it was open nowhere, for ever.
+#[test]
+fn a_shard_that_was_switched_is_opened_without_a_source_that_never_comes_back() {
+    for place in ["switched/before-GuardSource", "switched/before-OpenTarget"] {
+        let estate = Estate::start(3, 4);
+        let (shard, write) = shard_on(&estate, "pg2");
+        estate.psql("pg2", &write);
+        let rows = format!("SELECT count(*), max(id) FROM shard_{shard:04}.item");
+        let last = estate.psql("pg2", &rows);
+        estate.run_cut(place, &["move", &shard.to_string(), "--to", "pg3", "--yes"]);
+        let id = estate.last_move(shard);
+        let said =
+            estate.psql("pg2", &format!("SELECT last_value FROM shard_{shard:04}.shard_id_seq"));
+        estate.node("pg2").kill9();
+        let stands = estate.run(&["resume", &id]);
+        assert_eq!(stands.code, 3, "{place}: {}", stands.stderr);
+        let instead = format!("where pg2 never comes back: `shardid resume {id} --gone pg2`");
+        assert!(stands.stderr.contains(&instead), "{place}: {}", stands.stderr);
+        let refused = estate.run(&["resume", &id, "--gone", "pg3"]);
+        assert!(refused.stderr.contains("lives on pg3"), "{place}: {}", refused.stderr);
+        estate.run_cut("without/after-OpenTarget", &["resume", &id, "--gone", "pg2"]);
+        estate.run(&["resume", &id, "--gone", "pg2"]).ok();
+        assert_eq!((estate.state(&id), estate.home(shard)), ("done".into(), "pg3".into()));
+        assert_eq!(estate.psql("pg3", &rows), last, "{place}");
+        estate.psql("pg3", &write);
+        let id_now = estate.psql("pg3", &format!("SELECT max(id) FROM shard_{shard:04}.item"));
+        let (id_now, said): (i64, i64) = (id_now.parse().unwrap(), said.parse().unwrap());
+        assert!(id_now > said, "{place}: {id_now} is not above {said}");
+        nothing_of_moves_is_on(&estate, "pg3");
+        let moves = estate.run(&["moves"]);
+        assert!(!moves.stderr.contains("shardid"), "{place}: {}", moves.stderr);
+        // It has closed what it had, should it come back.
+        estate.servers[1].start();
+        assert!(estate.node("pg2").try_psql(DATABASE, &write).is_err(), "{place}");
+    }
+}

@@ -1,0 +1,88 @@
+//! The node that a shard moved to is promoted or restored, and the old copy has followed further.
+
+use std::time::Duration;
+
+use shardid_tests::estate::{DATABASE, Estate};
+use shardid_tests::{Server, wait_until};
+
+use crate::catalog::shard_on_pg1;
+
+/// Moves a shard to pg2, and has a standby of pg2 take over that lacks what is written last, if
+/// something is.
+fn fail_over(estate: &Estate, is_behind: bool) -> (u32, Server) {
+    let (shard, write) = shard_on_pg1(estate);
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    let primary = estate.node("pg2");
+    let standby = Server::builder().fsync(false).name("standby").start_standby_of(primary);
+    estate.psql("pg2", &write);
+    primary.wait_for(&standby);
+    if is_behind {
+        standby.stop();
+        estate.psql("pg2", &write);
+    }
+    let rows = format!("SELECT count(*), max(id) FROM shard_{shard:04}.item");
+    let last = estate.psql("pg2", &rows);
+    wait_until(Duration::from_secs(60), "the old copy to have the rows", || {
+        estate.psql("pg1", &rows) == last
+    });
+    if !is_behind {
+        primary.wait_for(&standby);
+    }
+    primary.kill9();
+    if is_behind {
+        standby.start();
+    }
+    standby.promote();
+    estate.declare(4, |number, url| if number == 2 { standby.url(DATABASE) } else { url });
+    (shard, standby)
+}
+
+/// It was named to be retired, and the only copy of the rows was dropped.
+#[test]
+fn an_old_copy_is_kept_that_has_what_a_promoted_server_has_lost() {
+    let estate = Estate::start(2, 4);
+    let (shard, standby) = fail_over(&estate, true);
+    let id = estate.last_move(shard);
+    let says = format!(
+        "the old copy of shard {shard} on pg1 may have rows that node pg2 has lost: it was promoted or restored, and is on timeline 2"
+    );
+    let further = format!("{says}, where the copy followed timeline 1 further");
+    let instead = format!("`shardid retire {id} --accept-loss`");
+    let found = estate.run(&["verify"]).stdout;
+    assert!(found.contains(&further) && found.contains(&instead), "{found}");
+    assert!(!found.contains(&format!("`shardid retire {id}`")), "{found}");
+    let moves = estate.run(&["moves"]).stderr;
+    assert!(moves.contains(&further) && moves.contains(&instead), "{moves}");
+    for how in ["--dry-run", "--yes"] {
+        let refused = estate.run(&["retire", &id, how]).refused();
+        assert!(refused.contains(&further) && refused.contains(&instead), "{refused}");
+        let refused = estate.run(&["retire", "--all", how]).refused();
+        assert!(refused.contains(&further), "{refused}");
+    }
+    // A move by an earlier program has not noted what was followed.
+    estate.psql("pg1", "CREATE TABLE public.noted AS SELECT move, seal_timeline FROM shardid.move");
+    estate.psql("pg1", "UPDATE shardid.move SET seal_timeline = NULL");
+    let refused = estate.run(&["retire", &id, "--yes"]).refused();
+    assert!(refused.contains(&says), "{refused}");
+    estate.psql("pg1", "UPDATE shardid.move m SET seal_timeline = n.seal_timeline FROM public.noted n WHERE n.move = m.move");
+
+    let rows = format!("SELECT count(*) FROM shard_{shard:04}.item");
+    let (here, there) = (estate.psql("pg1", &rows), standby.psql(DATABASE, &rows));
+    assert!(here > there, "{here} {there}");
+    estate.run(&["retire", &id, "--accept-loss", "--yes"]).ok();
+    assert_eq!(estate.psql("pg1", "SELECT count(*) FROM pg_subscription"), "0");
+    standby.psql(DATABASE, &format!("INSERT INTO shard_{shard:04}.item (n) VALUES (99)"));
+    estate.run(&["verify"]).ok();
+}
+
+#[test]
+fn an_old_copy_that_is_no_further_than_the_promoted_server_is_retired() {
+    let estate = Estate::start(2, 4);
+    let (shard, _standby) = fail_over(&estate, false);
+    let id = estate.last_move(shard);
+    let found = estate.run(&["verify"]).stdout;
+    assert!(found.contains(&format!("cannot be gone back to: `shardid retire {id}`")), "{found}");
+    assert!(!estate.run(&["moves"]).stderr.contains("has lost"));
+    estate.run(&["retire", &id, "--yes"]).ok();
+    estate.run(&["verify"]).ok();
+}
