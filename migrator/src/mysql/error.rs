@@ -33,7 +33,8 @@ pub(crate) fn failure(node: &NodeName, error: &sqlx::Error) -> Failure {
         (None, 1205) => failure.hint(
             "somebody holds a lock for long: look at SHOW PROCESSLIST, and at XA RECOVER for what waits for XA COMMIT or XA ROLLBACK, then try again",
         ),
-        (None, 1290 | 1836) => failure.hint("it is read-only: name the server that takes writes"),
+        // 1290 is of other options, too.
+        (None, 1290 | 1836) if said.message().contains("read-only") || said.message().contains("read only") => failure.hint("it is read-only: name the server that takes writes"),
         (None, _) => failure,
     }
 }
