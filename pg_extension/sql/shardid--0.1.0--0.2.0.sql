@@ -2506,6 +2506,24 @@ CREATE EVENT TRIGGER shardid_table_altered ON ddl_command_end WHEN TAG IN ('ALTE
     EXECUTE FUNCTION shardid.table_altered();
 ALTER EVENT TRIGGER shardid_table_altered ENABLE ALWAYS;
 COMMENT ON EVENT TRIGGER shardid_table_altered IS 'has the triggers of tables of shardid stay as they are';
+
+-- PostgreSQL 15 applies what a copy of a shard follows by as a role that owns the subscription, and code of the
+-- shard's owners runs as that: it may not change by which slot that follows, nor end it.
+CREATE FUNCTION shardid.subscription_altered() RETURNS event_trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF current_user ~ '^shardid_(move|back)_[0-9]+$' AND NOT (SELECT r.rolsuper FROM pg_roles r WHERE r.rolname = current_user) THEN
+        RAISE EXCEPTION 'role % may not change a subscription', current_user
+            USING ERRCODE = '42501', DETAIL = 'A copy of a shard follows by it.', HINT = 'shardid moves shows the moves.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION shardid.subscription_altered() IS 'refuses that the role of a stream changes the subscription that it owns';
+
+CREATE EVENT TRIGGER shardid_subscription_altered ON ddl_command_start WHEN TAG IN ('ALTER SUBSCRIPTION', 'DROP SUBSCRIPTION')
+    EXECUTE FUNCTION shardid.subscription_altered();
+ALTER EVENT TRIGGER shardid_subscription_altered ENABLE ALWAYS;
+COMMENT ON EVENT TRIGGER shardid_subscription_altered IS 'refuses that the role of a stream changes the subscription that it owns';
 -- Of the tables above, all that is not as it is to be.
 DO $do$
 BEGIN

@@ -43,6 +43,9 @@ pub(super) enum AddressError {
     /// A scheme of something else.
     #[error("expected a URL that begins with postgres:// or mysql://")]
     Scheme,
+    /// Without `//`: what follows is no host, and may be anything.
+    #[error("expected // after the scheme of the URL, as in postgres://user@host/database")]
+    NoHost,
     /// A number that is none.
     #[error("connect_timeout is a number of seconds")]
     Timeout,
@@ -93,6 +96,9 @@ impl Address {
             "mysql" | "mariadb" => Engine::Mysql,
             _ => return Err(AddressError::Scheme),
         };
+        if url.cannot_be_a_base() {
+            return Err(AddressError::NoHost);
+        }
         if engine == Engine::Postgres {
             service::fill_in(&mut url, &environment)?;
         }
@@ -326,6 +332,7 @@ mod tests {
         match name {
             "PASSWORD" => Some("p@ss:w/rd?".into()),
             "HOST" => Some("10.0.0.1:5433".into()),
+            "FLAT" => Some("postgres:u:secret@h/d".into()),
             "WHOLE" => Some("postgres://u:secret@h:1/d".into()),
             _ => None,
         }
@@ -345,6 +352,9 @@ mod tests {
         assert_eq!(shown("postgres://${NONE}@h/d"), "environment variable NONE is not set");
         for bad in ["postgres://${@h/d", "postgres://${}@h/d", "postgres://${A-B}@h/d"] {
             assert!(shown(bad).starts_with("expected ${NAME}"), "{bad}");
+        }
+        for flat in ["${FLAT}", "postgres:u@h"] {
+            assert!(shown(flat).starts_with("expected // after the scheme"), "{flat}");
         }
         assert!(shown("http://h/d").starts_with("expected a URL that begins"));
         assert!(shown("h/d").starts_with("expected a URL like"));

@@ -21,6 +21,14 @@ pub(super) async fn publish(context: &mut MoveContext<'_>) -> Result<(), Failure
 async fn publish_on(server: &mut MoveSession, name: &str, schema: &str) -> Result<(), Failure> {
     let query = sqlx::query_scalar(sql!("move/stream/publish.sql")).bind(name).bind(schema);
     let statements = server.column(query).await?;
+    let owner = sqlx::query_scalar(sql!("move/stream/publisher.sql")).bind(name);
+    if !statements.is_empty()
+        && let Some(owner) = server.column::<String>(owner).await?.pop()
+    {
+        return Err(Failure::new(format!("role {owner} has made a publication {name}"))
+            .at(format!("node {}", server.node))
+            .hint(format!("ALTER PUBLICATION {name} RENAME TO …; there, then go on")));
+    }
     server.carry_out(statements).await
 }
 

@@ -36,7 +36,10 @@ impl Generator {
         };
         let name = || relations::relation_name(facts.sequence);
         let mut give_up_us = None;
+        let mut raises = 0;
         loop {
+            // Whatever a rule asks for, and how often: it can be cancelled.
+            clocks::check_for_interrupts();
             let refusal = match sequence::visit(&request) {
                 Visit::Taken { first, count, position, flushed, place } => {
                     self.flushed.set(flushed);
@@ -64,7 +67,8 @@ impl Generator {
                     request.noted_drift_ticks = horizon::get().noted_drift_ticks(facts.layout);
                 }
                 (Refusal::BeyondHorizon { until_us, target_us }, place) => {
-                    raise_horizon(until_us, target_us, facts.layout.tick_us(), &place)?;
+                    raise_horizon(until_us, target_us, facts.layout.tick_us(), raises, &place)?;
+                    raises += 1;
                     request.horizon_us = horizon::get().known_us();
                 }
                 (Refusal::Replaces, _) if horizon::get().read_us()?.is_none() => {
@@ -108,9 +112,19 @@ impl Generator {
 
 /// Has the horizon reach to an instant, and on to another if the tick after that is no
 /// further ahead than ids may be: a generator that is restarted then can go on at once.
-fn raise_horizon(until_us: i64, target_us: i64, tick_us: i64, place: &Place) -> Result<(), Report> {
+///
+/// Where looking at the clock takes longer than a tick, the next visit asks for more each time: from the second
+/// time on (`before` is how often it was raised in this call) it goes twice as far beyond what is asked for.
+fn raise_horizon(
+    until_us: i64,
+    target_us: i64,
+    tick_us: i64,
+    before: u32,
+    place: &Place,
+) -> Result<(), Report> {
     let most_us = clocks::now_us().saturating_add(settings::max_drift_us() - tick_us);
-    let target_us = target_us.min(until_us.max(most_us));
+    let margin_us = if before == 0 { 0 } else { tick_us.saturating_mul(1 << before.min(20)) };
+    let target_us = target_us.min(until_us.max(most_us)).max(until_us.saturating_add(margin_us));
     // What is logged with the ids brings the horizon to disk with it.
     let flush = !place.needs_wal();
     horizon::get().raise(target_us, flush)?;

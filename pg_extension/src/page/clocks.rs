@@ -44,5 +44,10 @@ pub(crate) fn sleep_interruptibly(ms: i64) {
         pg_sys::WaitLatch(pg_sys::MyLatch, events as _, ms as c_long, pg_sys::PG_WAIT_EXTENSION);
         pg_sys::ResetLatch(pg_sys::MyLatch);
     }
+    check_for_interrupts();
+}
+
+/// Lets a cancel, a timeout or a shutdown end what goes on here. No lock or page may be held.
+pub(crate) fn check_for_interrupts() {
     pgrx::check_for_interrupts!();
 }

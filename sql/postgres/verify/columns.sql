@@ -61,7 +61,7 @@ SELECT format('%I.%I', n.nspname, c.relname)       AS table,
            round(least(100, 100 * 16777216.0 / greatest(size.bytes, 1)), 6),
            l.slots * l.shards, l.slots, l.shards, t.shard, l.ticks) END AS foreign
   FROM taken t
-  JOIN pg_class c ON c.oid = t.adrelid AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+  JOIN pg_class c ON c.oid = t.adrelid AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence <> 't'
   JOIN pg_namespace n ON n.oid = c.relnamespace
   JOIN pg_attribute a ON a.attrelid = t.adrelid AND a.attnum = t.adnum
   LEFT JOIN shardid.layout l ON l.name = t.layout

@@ -389,6 +389,68 @@ fn what_a_domain_does_with_the_rights_of_whoever_makes_it_is_refused() {
 }
 
 #[test]
+fn a_publication_of_somebody_else_is_not_taken_for_the_moves() {
+    let estate = estate(|builder| builder);
+    estate.make_tables(0);
+    for node in estate.nodes() {
+        estate.psql(&node, "CREATE ROLE mal NOLOGIN; GRANT CREATE ON DATABASE app TO mal; SET ROLE mal; CREATE PUBLICATION shardid_move_999999999999; CREATE PUBLICATION shardid_move_12");
+    }
+    // Of what others have made, those numbers count that there can be.
+    estate.psql("pg1", "SET ROLE mal; CREATE PUBLICATION shardid_move_13");
+    let stands = run(&estate, &["move", "0", "--to", "pg2", "--yes", "--verify", "none"]);
+    assert_eq!(stands.code, 0, "{}", stands.stderr);
+    assert_eq!(estate.last_move(0), "14");
+    run(&estate, &["rollback", "14", "--yes"]).ok();
+    // One that comes between is named.
+    let mut cut = estate.command(&["move", "0", "--to", "pg2", "--yes", "--verify", "none"]);
+    cut.env("SECRET", PASSWORD).env("SHARDID_CUT_AT", "copying/before-Publish");
+    shardid_tests::program::run(cut);
+    let id = estate.last_move(0);
+    estate.psql("pg1", &format!("SET ROLE mal; CREATE PUBLICATION shardid_move_{id}"));
+    let stands = run(&estate, &["resume", &id]);
+    assert!(
+        stands.stderr.contains(&format!("role mal has made a publication shardid_move_{id}")),
+        "{}",
+        stands.stderr
+    );
+    estate.psql("pg1", &format!("ALTER PUBLICATION shardid_move_{id} RENAME TO mine"));
+    run(&estate, &["resume", &id]).ok();
+}
+
+/// A dump's list of contents has a line for each object.
+#[test]
+fn a_name_with_a_line_break_is_refused() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let schema = schema(shard);
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.\"two\nlines\" (id bigint PRIMARY KEY)"));
+    let refused = estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).refused();
+    assert!(refused.contains("has a line break in its name"), "{refused}");
+}
+
+fn try_psql(estate: &Estate, sql: &str) -> String {
+    estate.node("pg1").try_psql(DATABASE, sql).expect_err("it is refused")
+}
+
+#[test]
+fn the_role_of_a_stream_may_not_change_its_subscription() {
+    let estate = estate(|builder| builder);
+    estate.make_tables(0);
+    run(&estate, &["move", "0", "--to", "pg2", "--yes"]).ok();
+    if estate.psql("pg1", "SELECT current_setting('server_version_num')::int >= 160000") == "t" {
+        return;
+    }
+    for what in ["DISABLE", "SET (slot_name = 'cdc')", "RENAME TO mine"] {
+        let refused = try_psql(
+            &estate,
+            &format!("SET ROLE shardid_back_1; ALTER SUBSCRIPTION shardid_back_1 {what}"),
+        );
+        assert!(refused.contains("role shardid_back_1 may not change a subscription"), "{refused}");
+    }
+    let refused = try_psql(&estate, "SET ROLE shardid_back_1; DROP SUBSCRIPTION shardid_back_1");
+    assert!(refused.contains("role shardid_back_1 may not change a subscription"), "{refused}");
+}
+
+#[test]
 fn what_is_made_with_the_rights_of_a_stream_never_becomes_the_programs() {
     let estate = estate(|builder| builder);
     let schema = schema(0);

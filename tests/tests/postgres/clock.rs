@@ -77,6 +77,23 @@ fn a_clock_an_hour_back_is_refused_by_name_and_allowed_by_setting() {
     assert!(next(&mut client) > after);
 }
 
+/// libfaketime takes some 20 µs to say what time it is: each visit to the page then asks for a later horizon.
+#[test]
+fn an_id_comes_where_a_look_at_the_clock_takes_longer_than_a_tick() {
+    let server = steerable();
+    let database = Database::on(&server);
+    database.psql("SELECT create_layout('fine', '2026-01-01Z', '1 us', 16, 1); SELECT create_shard(5, layout => 'fine')");
+    let mut client = database.connect();
+    client.batch_execute("SET shardid.max_drift = 0; SET statement_timeout = '20s'").unwrap();
+    let mut before = next(&mut client);
+    for _ in 0..3 {
+        client.batch_execute("ALTER SEQUENCE shard_0005.shard_id_seq RESTART").unwrap();
+        let after = next(&mut client);
+        assert!(after > before);
+        before = after;
+    }
+}
+
 #[test]
 fn a_wait_ends_when_the_clock_is_set_right() {
     let server = steerable();

@@ -320,7 +320,10 @@ pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
                 let (ticket, node) = (ticket.clone(), node.clone());
                 found.push(TicketProblem::Ceiling { ticket, node, ceiling });
             }
-            if state.is_behind(seen.high_water()) {
+            // Without its sequence nobody knows where it stands.
+            let lost =
+                truth.servers.get(&node).is_some_and(|it| it.without_sequence.contains(&ticket));
+            if !lost && state.is_behind(seen.high_water()) {
                 let (last, high_water) = (state.last, seen.high_water());
                 found.push(TicketProblem::Behind { ticket, node, last, high_water });
             }

@@ -84,3 +84,13 @@ SELECT format('constraint %I of %s calls %s, with the rights of whoever makes it
  WHERE k.connamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
    AND (k.contypid <> 0 OR EXISTS (SELECT FROM pg_depend d JOIN pg_proc p ON p.oid = d.refobjid AND p.pronamespace = k.connamespace
                                     WHERE d.classid = 'pg_constraint'::regclass AND d.objid = k.oid AND d.refclassid = 'pg_proc'::regclass))
+UNION ALL
+-- The list of contents of a dump has a line for each.
+SELECT format('%s has a line break in its name', pg_describe_object(o.classid, o.objid, 0)), 'rename it'
+  FROM (WITH RECURSIVE member (classid, objid) AS (
+            SELECT 'pg_namespace'::regclass::oid, oid FROM pg_namespace WHERE nspname = $1
+            UNION
+            SELECT d.classid, d.objid FROM member m JOIN pg_depend d ON d.refclassid = m.classid AND d.refobjid = m.objid
+             WHERE d.deptype IN ('a', 'i') OR d.deptype = 'n' AND m.classid = 'pg_namespace'::regclass
+        ) SELECT classid, objid FROM member) AS o
+ WHERE pg_describe_object(o.classid, o.objid, 0) ~ '[\n\r]'

@@ -1,7 +1,7 @@
 -- The highest number of a move that something here is named after: a publication, a slot, a
--- subscription, or the role of one.
-SELECT coalesce(max(substring(here.name from '^shardid_(?:move|back)_([0-9]{1,18})$')::bigint), 0) AS highest
-  FROM (SELECT pubname::text FROM pg_publication
-        UNION ALL SELECT slot_name::text FROM pg_replication_slots
-        UNION ALL SELECT subname::text FROM pg_subscription
-        UNION ALL SELECT rolname::text FROM pg_roles) AS here (name)
+-- subscription, or the role of one. Where somebody else may have made it, no number beyond all reason.
+SELECT coalesce(max(substring(here.name from format('^shardid_(?:move|back)_([0-9]{1,%s})$', CASE WHEN here.is_ours THEN 18 ELSE 9 END))::bigint), 0) AS highest
+  FROM (SELECT p.pubname::text, o.rolsuper FROM pg_publication p JOIN pg_roles o ON o.oid = p.pubowner
+        UNION ALL SELECT slot_name::text, true FROM pg_replication_slots
+        UNION ALL SELECT subname::text, true FROM pg_subscription
+        UNION ALL SELECT rolname::text, rolbypassrls FROM pg_roles) AS here (name, is_ours)
