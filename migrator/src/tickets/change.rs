@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use shardid_cluster::{
     ChangeEffect, ChangeState, MARGIN, NodeName, NotGone, SeenAt, TicketChange, TicketName,
-    TicketTruth, change_effects, first_floor, forgotten_above, next_change_state, problems,
+    TicketState, TicketTruth, change_effects, first_floor, forgotten_above, next_change_state,
+    problems, unseen,
 };
 
 use super::look::look;
@@ -101,8 +102,14 @@ pub(crate) async fn resume(
     wait: Duration,
 ) -> Result<TicketChange, Failure> {
     let restored = said.restored;
-    let truth =
-        take_strays(file, &mut change).await.map_err(|failure| standing(failure, &change))?;
+    let truth = look(file, "tickets", true).await.map_err(|failure| standing(failure, &change))?;
+    let truth = truth.truth;
+    let is_outdated = is_outdated(&change, &truth);
+    match is_outdated {
+        true => take_all(&mut change, &truth),
+        false => take_strays(&mut change, &truth),
+    }
+    .map_err(|failure| standing(failure, &change))?;
     check_gone(&change, &truth, said).map_err(|failure| standing(failure, &change))?;
     let without = without(&change, &truth, said).map_err(|failure| standing(failure, &change))?;
     check_there(&without, &truth).map_err(|failure| standing(failure, &change))?;
@@ -111,6 +118,19 @@ pub(crate) async fn resume(
         .map_err(|failure| standing(failure, &change))?;
     cuts::at(format_args!("tickets/before-take"));
     journal.take(&mut change).await.map_err(|failure| standing(failure, &change))?;
+    if is_outdated && self::is_outdated(&change, &truth) {
+        let handing_out = handing_out(&change.ticket, &truth);
+        let anew = change.anew(&handing_out).map_err(|error| {
+            standing(Failure::new(error).at(format!("ticket {}", change.ticket)), &change)
+        })?;
+        let floor = anew.floor;
+        let anew = journal.begin_anew(&mut change, anew).await;
+        anew.map_err(|failure| standing(failure, &change))?;
+        talk::line(format_args!(
+            "  the catalog is of an earlier time than the servers: the change begins anew, above {floor}"
+        ));
+        cuts::at(format_args!("tickets/after-anew"));
+    }
     if !said.gone.is_empty() {
         // As it is now: another program may have taken it further.
         let without =
@@ -192,12 +212,8 @@ fn check_there(change: &TicketChange, truth: &TicketTruth) -> Result<(), Failure
 
 /// Has servers that hand the ticket out, and that a change which stands does not know of, take part in
 /// it: they end with the old ones. A catalog from a backup has forgotten them.
-async fn take_strays(
-    file: &ClusterFile,
-    change: &mut TicketChange,
-) -> Result<TicketTruth, Failure> {
-    let truth = look(file, "tickets", true).await?.truth;
-    let found = problems(&truth);
+fn take_strays(change: &mut TicketChange, truth: &TicketTruth) -> Result<(), Failure> {
+    let found = problems(truth);
     for node in found.iter().filter_map(|problem| problem.stray_of(&change.ticket)) {
         let ends_before = |ceiling: u64| ceiling <= change.floor.saturating_add(1);
         let state = truth.state(node, &change.ticket);
@@ -212,7 +228,46 @@ async fn take_strays(
         }
         change.before.push(node.clone());
     }
-    Ok(truth)
+    Ok(())
+}
+
+/// The servers that hand a ticket out now, of those that answer, and how far each is.
+fn handing_out<'t>(
+    ticket: &TicketName,
+    truth: &'t TicketTruth,
+) -> Vec<(NodeName, &'t TicketState)> {
+    let states = truth
+        .servers
+        .iter()
+        .filter_map(|(node, server)| server.tickets.get(ticket).map(|state| (node.clone(), state)));
+    states.filter(|(_, state)| !state.has_ended()).collect()
+}
+
+/// Whether the servers are further than the journal: the catalog comes from a backup.
+fn is_outdated(change: &TicketChange, truth: &TicketTruth) -> bool {
+    let states = handing_out(&change.ticket, truth);
+    change.is_outdated(states.into_iter().map(|(_, state)| state))
+}
+
+/// Has all servers that hand the ticket out take part in a change that begins anew. One that is not
+/// in the cluster file is missed by the classes of the others.
+fn take_all(change: &mut TicketChange, truth: &TicketTruth) -> Result<(), Failure> {
+    let ticket = &change.ticket;
+    let out = handing_out(ticket, truth).into_iter().map(|(node, _)| node);
+    let mut before: Vec<NodeName> = change.before.iter().cloned().chain(out).collect();
+    before.sort();
+    before.dedup();
+    let mut nodes: Vec<NodeName> = before.iter().chain(&change.after).cloned().collect();
+    nodes.sort();
+    nodes.dedup();
+    if let Some(problem) = unseen(ticket, &nodes, truth).into_iter().next() {
+        let mend = problem.mend();
+        return Err(Failure::new(problem)
+            .detail("The catalog is from an older backup than the servers.")
+            .hint(mend));
+    }
+    change.before = before;
+    Ok(())
 }
 
 /// Raises the floor above what old servers can have handed out that have forgotten it since the change was

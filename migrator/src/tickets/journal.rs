@@ -58,11 +58,18 @@ struct ChangeRow {
 
 #[derive(FromRow)]
 struct StandingRow {
+    nodes_before: String,
     nodes_after: String,
     nodes_gone: String,
     state: String,
     floor: i64,
     term: i64,
+}
+
+impl StandingRow {
+    fn has_before(&self, node: &NodeName) -> bool {
+        self.nodes_before.split(',').any(|name| name == node.as_str())
+    }
 }
 
 /// How often a change is taken that other programs take at the same moment.
@@ -187,6 +194,10 @@ impl TicketJournal {
             );
             if self.or_failure(taken)? == 1 {
                 (change.state, change.floor) = (state, floor);
+                // What hands the ticket out beside them takes part, too, and is not written down.
+                let mut before = self.nodes(&now.nodes_before)?;
+                before.extend(change.before.drain(..).filter(|node| !now.has_before(node)));
+                change.before = before;
                 change.after = self.nodes(&now.nodes_after)?;
                 change.gone = self.nodes(&now.nodes_gone)?;
                 self.claim = Some((change.id, now.term + 1));
@@ -381,6 +392,29 @@ impl TicketJournal {
             return Err(overtaken(change));
         }
         change.floor = change.floor.max(floor);
+        Ok(())
+    }
+
+    /// Writes down that a change begins anew, which the servers have left behind.
+    pub(crate) async fn begin_anew(
+        &mut self,
+        change: &mut TicketChange,
+        anew: TicketChange,
+    ) -> Result<(), Failure> {
+        let term = self.term_of(change)?;
+        let done = changed!(
+            &mut self.session,
+            "tickets/begin_anew.sql",
+            list(&anew.before),
+            i64::try_from(anew.floor).unwrap_or(i64::MAX),
+            change.id,
+            change.state.as_str(),
+            term
+        );
+        if self.or_failure(done)? != 1 {
+            return Err(overtaken(change));
+        }
+        *change = anew;
         Ok(())
     }
 

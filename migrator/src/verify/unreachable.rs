@@ -1,4 +1,6 @@
-//! Nodes that did not answer, or could not be looked at.
+//! Nodes that did not answer, could not be looked at, or are not in the cluster file.
+
+use shardid_cluster::CatalogNode;
 
 use super::{Estate, Finding};
 
@@ -12,5 +14,30 @@ pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
             findings.push(Finding::on(node, message, mend));
         }
     }
+    findings.extend(left_out(estate));
     findings
+}
+
+/// Nodes that the catalog knows, and nobody was told to look at. One that has another name in the file
+/// was looked at by that.
+fn left_out(estate: &Estate<'_>) -> Vec<Finding> {
+    let Some(catalog) = estate.catalog() else { return Vec::new() };
+    let is_looked_at = |known: &CatalogNode| {
+        estate.visits.iter().any(|visit| visit.seen.truth.identity == known.identity)
+    };
+    let known = catalog
+        .nodes
+        .iter()
+        .filter(|(node, known)| estate.file.declared.node(node).is_none() && !is_looked_at(known));
+    known
+        .map(|(node, _)| {
+            let mend = match catalog.map.on(node).is_empty() {
+                true => "`shardid apply` takes it out of the catalog".to_owned(),
+                false => format!("put [nodes.{node}] into the file: shards live there by the map"),
+            };
+            let problem =
+                "it is in the catalog, and not in the cluster file: nobody has looked at it";
+            Finding::on(node, problem, mend)
+        })
+        .collect()
 }

@@ -210,3 +210,18 @@ fn a_node_with_a_new_name_keeps_its_shards_and_its_old_copies_follow_on() {
                    JOIN shardid.node n ON n.number = m.source_number WHERE m.source <> 'pg1'";
     assert_eq!(estate.psql("pg1", numbers), "2 db2");
 }
+
+/// It said that nothing was found, on the nodes of the file.
+#[test]
+fn verify_names_a_node_that_the_cluster_file_leaves_out() {
+    let estate = Estate::start(2, 4);
+    estate.run(&["verify"]).ok();
+    declare(&estate, &[("pg1", "pg1")]);
+    let found = estate.run(&["verify"]);
+    let says = "pg2: it is in the catalog, and not in the cluster file: nobody has looked at it: put [nodes.pg2] into the file: shards live there by the map\n";
+    assert_eq!((found.code, found.stdout.as_str()), (1, says), "{}", found.stderr);
+    // By another name it was looked at.
+    declare(&estate, &[("pg1", "pg1"), ("paris", "pg2")]);
+    let found = estate.run(&["verify"]).stdout;
+    assert!(!found.contains("nobody has looked at it"), "{found}");
+}

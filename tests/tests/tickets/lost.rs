@@ -1,12 +1,13 @@
-//! A server is lost for good while the servers of a ticket are changed.
+//! A server is lost for good while the servers of a ticket are changed, or the catalog is one from then.
 
-use crate::backup::take;
+use crate::backup::{back_up_catalog, restore_catalog, take};
 use crate::on_both_engines;
 use crate::servers::{Engine, Servers};
 
 on_both_engines! {
     a_change_that_has_lost_an_old_server_for_good_ends_above_what_it_can_have_given,
     a_change_that_has_lost_a_new_server_for_good_ends_and_takes_it_out_afterwards,
+    a_change_of_a_catalog_from_before_its_end_begins_anew_above_all_numbers,
 }
 
 /// It wanted that server for ever, and the server's own hint would have begun the ticket anew.
@@ -68,4 +69,45 @@ fn a_change_that_has_lost_a_new_server_for_good_ends_and_takes_it_out_afterwards
     servers.run(&remove).ok();
     let (odd, even) = (take(&servers, "my1", 1), take(&servers, "my2", 1));
     assert!(before < 700_000 && odd > 700_000 && even > 700_000 && odd % 2 != even % 2);
+}
+
+/// `resume` told servers to end, and others to begin, at numbers that they had passed long ago, and stood for
+/// ever.
+fn a_change_of_a_catalog_from_before_its_end_begins_anew_above_all_numbers(engine: Engine) {
+    let remove = ["tickets", "remove-server", "orders", "my2", "--yes"];
+    let cases: [(&str, &[&str]); 3] = [
+        ("tickets/planned/before-2", &[]),
+        ("tickets/planned/before-2", &remove),
+        ("tickets/limited/before-2", &remove),
+    ];
+    for (place, later) in cases {
+        let servers = Servers::start(engine, 2);
+        servers.grow(3);
+        servers.run_cut(place, &["tickets", "add-server", "orders", "my3", "--yes"]);
+        back_up_catalog(&servers);
+        servers.run(&["tickets", "resume", "orders"]).ok();
+        if !later.is_empty() {
+            servers.run(later).ok();
+        }
+        let step = if later.is_empty() { 3 } else { 2 };
+        let last = take(&servers, "my3", 300_000) + step * 299_999;
+        restore_catalog(&servers);
+        let verify = servers.run(&["tickets", "verify"]);
+        assert!(verify.stdout.contains("shardid tickets resume orders"), "{}", verify.stdout);
+        let words = "the catalog is of an earlier time than the servers: the change begins anew";
+        servers.run_cut("tickets/after-anew", &["tickets", "resume", "orders"]);
+        let run = servers.run(&["tickets", "resume", "orders"]);
+        assert_eq!(run.code, 0, "{place}, {later:?}: {}", run.stderr);
+        assert!(!run.stderr.contains(words), "{place}, {later:?}: {}", run.stderr);
+        let mut classes = Vec::new();
+        for node in ["my1", "my2", "my3"] {
+            let next = take(&servers, node, 1);
+            assert!(next > last, "{place}, {later:?}: {next} of {node} is not above {last}");
+            classes.push(next % 3);
+        }
+        classes.sort_unstable();
+        assert_eq!(classes, [0, 1, 2], "{place}, {later:?}");
+        servers.run(&["apply", "--yes"]).ok();
+        servers.is_clean();
+    }
 }

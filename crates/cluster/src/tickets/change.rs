@@ -104,6 +104,32 @@ impl TicketChange {
     }
 }
 
+impl TicketChange {
+    /// Whether the servers are further than the journal, which then comes from a backup: one has a
+    /// class that begins above what this change allows for, or was told to end there.
+    ///
+    /// A floor is written down before any server is told of it.
+    pub fn is_outdated<'a>(&self, states: impl IntoIterator<Item = &'a TicketState>) -> bool {
+        let has_begun = |state: &TicketState| match self.state {
+            // Until then no server has a new class.
+            ChangeState::Planned => state.floor >= self.floor,
+            _ => state.floor > self.floor,
+        };
+        let ends_later = |state: &TicketState| {
+            state.ceiling.is_some_and(|ceiling| ceiling > self.floor.saturating_add(1))
+        };
+        states.into_iter().any(|state| has_begun(state) || ends_later(state))
+    }
+
+    /// The same change begun anew, from all servers that hand the ticket out now, with their states.
+    pub fn anew(&self, handing_out: &[(NodeName, &TicketState)]) -> Result<Self, NoRoom> {
+        let states = handing_out.iter().map(|(_, state)| *state);
+        let floor = first_floor(states, self.floor)?;
+        let before = handing_out.iter().map(|(node, _)| node.clone()).collect();
+        Ok(Self { before, floor, state: ChangeState::Planned, ..self.clone() })
+    }
+}
+
 /// One thing to do on one server. Each may be done twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangeEffect {

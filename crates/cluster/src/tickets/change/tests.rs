@@ -248,6 +248,97 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    /// The journal is put back to what it was at any step of a change, when that and perhaps another
+    /// one are over, or have come any way.
+    #[test]
+    fn no_number_is_handed_out_twice_where_the_journal_is_of_an_earlier_time(
+        lists in prop::collection::vec(prop::collection::btree_set(0_usize..4, 1..4), 3),
+        kept_at in 0_usize..14, stops_at in 0_usize..30,
+        haste in prop::collection::vec(0_usize..60, 100), passed in any::<bool>(),
+    ) {
+        let lists: Vec<Vec<NodeName>> =
+            lists.into_iter().map(|set| set.into_iter().map(node).collect()).collect();
+        let mut servers: Servers =
+            classes(&lists[0]).map(|(n, class)| (n.clone(), Counter::new(class, 0))).collect();
+        let mut taken = BTreeSet::new();
+        let mut haste = haste.into_iter().cycle();
+        let mut clients = |servers: &mut Servers| {
+            for counter in servers.values_mut() {
+                for _ in 0..haste.next().unwrap() {
+                    if let Some(number) = counter.take() {
+                        assert!(taken.insert(number), "{number} was handed out twice");
+                    }
+                }
+            }
+        };
+        let (mut steps, mut kept): (usize, Option<TicketChange>) = (0, None);
+        clients(&mut servers);
+        'all: for (before, after) in lists.iter().zip(&lists[1..]) {
+            let old = servers.iter().filter(|(name, _)| before.contains(name));
+            let states: Vec<_> = old.map(|(_, counter)| counter.state()).collect();
+            let floor = match passed {
+                true => states.iter().map(|state| state.last.max(state.floor)).max().unwrap(),
+                false => first_floor(&states, 0).unwrap(),
+            };
+            let mut change = TicketChange {
+                id: 1, ticket: TicketName::new("t").unwrap(), before: before.clone(),
+                after: after.clone(), gone: Vec::new(), floor, state: ChangeState::Planned,
+            };
+            while let Some(next) = next_change_state(change.state) {
+                let mut whole = true;
+                for effect in change_effects(&change) {
+                    steps += 1;
+                    if steps == kept_at + 1 {
+                        kept = Some(change.clone());
+                    }
+                    if kept.is_some() && steps > stops_at {
+                        break 'all;
+                    }
+                    clients(&mut servers);
+                    if let Err(last) = act(&mut servers, &effect) {
+                        change.floor = change.floor.max(last) + MARGIN;
+                        whole = false;
+                        break;
+                    }
+                }
+                if whole {
+                    change.state = next;
+                }
+            }
+        }
+        let Some(mut change) = kept else { return Ok(()) };
+        let states: Vec<_> = servers.iter().map(|(n, counter)| (n.clone(), counter.state())).collect();
+        if change.is_outdated(states.iter().map(|(_, state)| state)) {
+            let out: Vec<_> = states.iter().filter(|(_, state)| !state.has_ended())
+                .map(|(name, state)| (name.clone(), state)).collect();
+            change = change.anew(&out).unwrap();
+        }
+        while let Some(next) = next_change_state(change.state) {
+            let mut whole = true;
+            for effect in change_effects(&change) {
+                clients(&mut servers);
+                if let Err(last) = act(&mut servers, &effect) {
+                    prop_assert_eq!(change.state, ChangeState::Planned);
+                    change.floor = change.floor.max(last) + MARGIN;
+                    whole = false;
+                    break;
+                }
+            }
+            if whole {
+                change.state = next;
+            }
+        }
+        let serving = servers.iter().filter(|(_, counter)| counter.ceiling.is_none());
+        let now: Vec<_> = serving.map(|(n, _)| n.clone()).collect();
+        let mut wanted = change.after.clone();
+        wanted.sort();
+        prop_assert_eq!(now, wanted);
+    }
+}
+
 #[test]
 fn who_is_gone_takes_part_leaves_somebody_and_has_been_so_far() {
     let change = |state| TicketChange {
