@@ -25,6 +25,8 @@ pub(crate) enum Exit {
 pub(crate) struct Failure {
     exit: Exit,
     reports: Vec<Report>,
+    /// Whether a server has said it, which is there then.
+    is_answer: bool,
 }
 
 /// One thing that stood in the way.
@@ -39,7 +41,7 @@ impl Failure {
     /// Something that was refused or did not work.
     pub(crate) fn new(message: impl fmt::Display) -> Self {
         let report = Report { message: message.to_string(), details: Vec::new(), hint: None };
-        Self { exit: Exit::Failed, reports: vec![report] }
+        Self { exit: Exit::Failed, reports: vec![report], is_answer: false }
     }
 
     /// Something that was asked wrongly.
@@ -50,6 +52,16 @@ impl Failure {
     /// Says that a move is unfinished because of it.
     pub(crate) fn standing(self) -> Self {
         Self { exit: Exit::Standing, ..self }
+    }
+
+    /// Says that a server has said it.
+    pub(crate) fn answered(self) -> Self {
+        Self { is_answer: true, ..self }
+    }
+
+    /// Whether a server has said it: it is there, whatever it refuses.
+    pub(crate) fn is_answer(&self) -> bool {
+        self.is_answer
     }
 
     /// Several failures as one; the first decides the exit code.

@@ -186,6 +186,20 @@ pub(crate) fn read_only(command: &str, standby: bool) -> Report {
         .hint("Take ids on the primary, in a transaction that may write.")
 }
 
+/// Of a function that would set what outlives it, or become somebody else.
+pub(crate) fn has_settings(function: &str) -> Report {
+    Report::new(
+        b"42501",
+        format!(
+            "function {function} has settings of its own, and cannot be called in this session"
+        ),
+    )
+    .detail("No superuser owns it, and shardid.functions_run_as_owner is on.")
+    .hint(format!(
+        "ALTER FUNCTION {function} RESET ALL; and name in its body what is in which schema."
+    ))
+}
+
 pub(crate) fn in_transaction_block() -> Report {
     Report::new(b"25001", "create_shards() cannot run inside a transaction block".into())
         .detail("It commits after every hundred shards.")

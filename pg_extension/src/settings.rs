@@ -134,7 +134,7 @@ pub(crate) fn register() {
     );
     GucRegistry::define_bool_guc(
         c"shardid.functions_run_as_owner",
-        c"Whether a function that no superuser owns runs with its owner's rights where a superuser's statement calls it.",
+        c"Whether a function that no superuser owns runs with its owner's rights in the session of a superuser.",
         c"It runs in a security-restricted operation, as in a REINDEX. The program shardid sets it in its sessions.",
         &FUNCTIONS_RUN_AS_OWNER,
         GucContext::Suset,

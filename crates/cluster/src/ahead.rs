@@ -37,6 +37,9 @@ pub enum Ahead {
     },
     /// It has what the node has not written yet.
     Beyond,
+    /// What it followed by is gone: a database that was restored has none, and one that was dropped by
+    /// hand looks the same.
+    NoSlot,
 }
 
 /// Whether an old copy may have rows that the node which it follows has lost, in a promotion or
@@ -44,7 +47,8 @@ pub enum Ahead {
 ///
 /// `followed` is what the node was when the copy began to follow it, as the journal notes it;
 /// `reached` is up to which position of it the copy has got, if its server still knows;
-/// `has_slot` tells whether what it follows by is there, which comes through neither.
+/// `has_slot` tells whether what it follows by is there, which comes through neither: where not even a
+/// promotion tells why it is gone, the database may be another one of the same server.
 pub fn ahead(
     followed: Option<Lineage>,
     owner: &Descent,
@@ -53,17 +57,22 @@ pub fn ahead(
 ) -> Option<Ahead> {
     let now = owner.now.timeline;
     let Some(followed) = followed else {
-        let is_first = now == 1 || has_slot;
         return match reached {
             Some(reached) if reached > owner.position => Some(Ahead::Beyond),
-            _ => (!is_first).then_some(Ahead::OtherTimeline { followed: None, now }),
+            _ if has_slot => None,
+            _ if now == 1 => Some(Ahead::NoSlot),
+            _ => Some(Ahead::OtherTimeline { followed: None, now }),
         };
     };
     if followed.system_identifier != owner.now.system_identifier {
         return Some(Ahead::OtherServer);
     }
     if followed.timeline == now {
-        return reached.filter(|reached| *reached > owner.position).map(|_| Ahead::Beyond);
+        let is_beyond = reached.is_some_and(|reached| reached > owner.position);
+        return match is_beyond {
+            true => Some(Ahead::Beyond),
+            false => (!has_slot).then_some(Ahead::NoSlot),
+        };
     }
     let left = owner.left.iter().find(|(timeline, _)| *timeline == followed.timeline);
     match (left, reached) {
@@ -85,6 +94,9 @@ impl fmt::Display for Ahead {
                 write!(f, "it was promoted or restored, and is on timeline {now}")
             }
             Self::Beyond => f.write_str("it was restored, and is behind what the copy has got"),
+            Self::NoSlot => f.write_str(
+                "the replication slot is gone, as where the database was restored; where somebody has dropped the slot, nothing is lost",
+            ),
         }
     }
 }
@@ -113,7 +125,8 @@ mod tests {
         assert_eq!(ahead(Some(on(1)), &owner(2, 900, &[]), Some(400), false), further);
         // It has followed what the node is.
         assert_eq!(ahead(Some(on(2)), &promoted, Some(900), true), None);
-        assert_eq!(ahead(Some(on(2)), &promoted, None, false), None);
+        assert_eq!(ahead(Some(on(2)), &promoted, None, true), None);
+        assert_eq!(ahead(Some(on(2)), &promoted, Some(900), false), Some(Ahead::NoSlot));
         assert_eq!(ahead(Some(on(2)), &promoted, Some(901), true), Some(Ahead::Beyond));
         let other = Lineage { system_identifier: 8, timeline: 1 };
         assert_eq!(
@@ -124,7 +137,8 @@ mod tests {
 
     #[test]
     fn without_a_note_the_first_timeline_or_a_slot_tells() {
-        assert_eq!(ahead(None, &owner(1, 900, &[]), Some(900), false), None);
+        assert_eq!(ahead(None, &owner(1, 900, &[]), Some(900), true), None);
+        assert_eq!(ahead(None, &owner(1, 900, &[]), Some(900), false), Some(Ahead::NoSlot));
         assert_eq!(ahead(None, &owner(1, 900, &[]), Some(901), false), Some(Ahead::Beyond));
         assert_eq!(ahead(None, &owner(3, 900, &[]), Some(900), true), None);
         let unknown = Some(Ahead::OtherTimeline { followed: None, now: 3 });
@@ -156,7 +170,8 @@ mod tests {
             let reached = reached.min(most);
             let kept = left.get(followed).map_or(position, |(_, left)| *left);
             let owner = owner(now, position, &left);
-            let found = ahead(Some(on(timeline)), &owner, Some(reached), false);
+            let has_slot = timeline == owner.now.timeline;
+            let found = ahead(Some(on(timeline)), &owner, Some(reached), has_slot);
             prop_assert_eq!(found.is_some(), reached > kept);
         }
     }

@@ -76,7 +76,12 @@ async fn add(file: &ClusterFile, args: &TicketServers) -> Result<(), Failure> {
         args,
         |before| {
             let mut after = before.to_vec();
-            after.extend(args.nodes.iter().filter(|node| !before.contains(node)).cloned());
+            // Each once, however often it is said.
+            for node in &args.nodes {
+                if !after.contains(node) {
+                    after.push(node.clone());
+                }
+            }
             after
         },
         (&[], 0),
@@ -189,7 +194,12 @@ fn refusals(
     for node in before.iter().chain(after.iter().filter(|node| !before.contains(node))) {
         let answer = look.nodes.iter().find(|(other, _)| other == node).map(|(_, answer)| answer);
         if gone.contains(node) {
-            if matches!(answer, Some(Ok(_))) {
+            let answers = match answer {
+                Some(Ok(_)) => true,
+                Some(Err(failure)) => failure.is_answer(),
+                None => false,
+            };
+            if answers {
                 refused.push(Failure::new(format!("node {node} answers, so it is not gone")).hint(
                     format!("`shardid tickets remove-server {ticket} {node}` without --gone"),
                 ));

@@ -18,7 +18,7 @@ use super::options::Verify;
 use super::outcome::Fence;
 use super::{following, stop};
 use crate::failure::Failure;
-use crate::postgres::{failure, is_sqlstate, sql};
+use crate::postgres::{failure, hold_table, is_sqlstate, sql};
 
 /// As many rows are compared behind the fence, and as many bytes: some tenths of a second.
 const CHEAP_ROWS: i64 = 100_000;
@@ -115,7 +115,13 @@ pub(super) async fn within(
     }
     let most = deadline.min(Instant::now() + context.options.fence_max / PART);
     bound(context, Some(most)).await?;
+    for server in [&mut context.source, &mut context.target] {
+        server.run(sqlx::query(sql!("move/compare/begin.sql"))).await?;
+    }
     let outcome = compare(context, tables).await;
+    for server in [&mut context.source, &mut context.target] {
+        server.run(sqlx::query(sql!("move/rollback.sql"))).await?;
+    }
     bound(context, None).await?;
     outcome
 }
@@ -184,7 +190,12 @@ async fn tables(context: &mut MoveContext<'_>) -> Result<Vec<Rows>, Failure> {
     context.source.rows(query).await
 }
 
+/// What a table holds, within a transaction.
 async fn sum(server: &mut MoveSession, table: &str) -> Result<Sum, Failure> {
+    let held = hold_table(&mut server.connection, table).await;
+    if !held.map_err(|error| failure(&server.node, &error))? {
+        return Err(replaced(server, table));
+    }
     let statement = sum_statement(server, table).await?;
     let row = sqlx::query_as(AssertSqlSafe(statement)).fetch_one(&mut server.connection).await;
     row.map_err(|error| failure(&server.node, &error))
@@ -192,12 +203,23 @@ async fn sum(server: &mut MoveSession, table: &str) -> Result<Sum, Failure> {
 
 /// The same; none where the server has run out of time.
 async fn try_sum(server: &mut MoveSession, table: &str) -> Result<Option<Sum>, Failure> {
+    match hold_table(&mut server.connection, table).await {
+        Ok(true) => {}
+        Ok(false) => return Err(replaced(server, table)),
+        Err(error) if is_sqlstate(&error, "57014") => return Ok(None),
+        Err(error) => return Err(failure(&server.node, &error)),
+    }
     let statement = sum_statement(server, table).await?;
     match sqlx::query_as(AssertSqlSafe(statement)).fetch_one(&mut server.connection).await {
         Ok(row) => Ok(Some(row)),
         Err(error) if is_sqlstate(&error, "57014") => Ok(None),
         Err(error) => Err(failure(&server.node, &error)),
     }
+}
+
+fn replaced(server: &MoveSession, table: &str) -> Failure {
+    Failure::new(format!("table {table} was replaced during the move"))
+        .at(format!("node {}", server.node))
 }
 
 async fn sum_statement(server: &mut MoveSession, table: &str) -> Result<String, Failure> {

@@ -80,7 +80,10 @@ pub(super) async fn not_of_cluster(
 
 /// Whether what answers for a node, if anything does, is the database that the catalog knows.
 pub(super) async fn answers(file: &ClusterFile, node: &NodeName) -> Result<bool, Failure> {
-    let Ok(mut server) = MoveSession::look(file, node).await else { return Ok(false) };
+    let mut server = match MoveSession::look(file, node).await {
+        Ok(server) => server,
+        Err(failure) => return Ok(failure.is_answer()),
+    };
     let identity = identity(&mut server).await?;
     let (catalog, _) = ids::catalog(file).await?;
     Ok(catalog.another_database(node, &identity).is_none())

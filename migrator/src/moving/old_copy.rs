@@ -69,7 +69,7 @@ pub(crate) async fn check_old_copy(
     check_member(&mut server, file).await?;
     look_at_old_copy(&mut server, record).await?;
     check_owner(file, &mut server, record).await?;
-    if accept_loss {
+    if accept_loss || record.retiring {
         return Ok(());
     }
     let mut target = MoveSession::look(file, &record.target).await?;

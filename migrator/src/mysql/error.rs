@@ -22,7 +22,7 @@ pub(crate) fn failure(node: &NodeName, error: &sqlx::Error) -> Failure {
         Some((message, hint)) => (message, Some(hint)),
         None => (said.message(), None),
     };
-    let failure = Failure::new(message).at(place);
+    let failure = Failure::new(message).at(place).answered();
     match (hint, said.number()) {
         (Some(hint), _) => failure.hint(hint),
         (None, 1044 | 1045 | 1142 | 1227 | 1370 | 1698) => failure

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use nix::unistd::{User, gethostname, getuid};
 use shardid_cluster::NodeName;
-use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, ConnectOptions};
 
 use crate::failure::Failure;
 use crate::file::Address;
@@ -62,6 +62,20 @@ pub(crate) async fn connect(
             .hint(format!("look at `url` of node {node}, and at pg_hba.conf of its server"))),
         Ok(Err(error)) => Err(unreachable(error.to_string())),
     }
+}
+
+/// Keeps a table from being replaced until the transaction ends; false where the name, quoted where it
+/// needs that, is no table's by now: a view would run what its owner likes.
+pub(crate) async fn hold_table(
+    connection: &mut PgConnection,
+    table: &str,
+) -> Result<bool, sqlx::Error> {
+    let lock: String = sqlx::query_scalar(sql!("session/lock_table.sql"))
+        .bind(table)
+        .fetch_one(&mut *connection)
+        .await?;
+    sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut *connection).await?;
+    sqlx::query_scalar(sql!("session/is_table.sql")).bind(table).fetch_one(connection).await
 }
 
 /// Why commits of a session would wait, where nobody is there to answer.

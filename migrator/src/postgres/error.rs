@@ -16,6 +16,10 @@ pub(crate) fn failure(node: &NodeName, error: &sqlx::Error) -> Failure {
         .at(place);
     };
     let mut failure = Failure::new(said.message()).at(place);
+    // A server that says there is no such database has lost it.
+    if said.code() != "3D000" {
+        failure = failure.answered();
+    }
     if let Some(detail) = said.detail() {
         failure = failure.detail(detail);
     }

@@ -4,9 +4,10 @@
 use sqlx::{AssertSqlSafe, Connection};
 
 use super::estate::IdColumn;
+use super::finding::could_not;
 use super::{Estate, Finding};
 use crate::failure::Failure;
-use crate::postgres::{failure, sql};
+use crate::postgres::{failure, hold_table, sql};
 
 pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
     estate.check_guarded().await?;
@@ -16,12 +17,15 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
             let (Some(sequence), Some(query)) = (&column.sequence, &column.beyond) else {
                 continue;
             };
-            let found = highest(&mut visit.connection, sequence, query)
-                .await
-                .map_err(|error| failure(&visit.node, &error))?;
-            findings.extend(
-                found.map(|id| Finding::on(&visit.node, problem(column, id), mend(sequence, id))),
-            );
+            match highest(&mut visit.connection, &column.table, sequence, query).await {
+                Ok(found) => {
+                    findings.extend(found.map(|id| {
+                        Finding::on(&visit.node, problem(column, id), mend(sequence, id))
+                    }))
+                }
+                // The others are looked at all the same.
+                Err(error) => findings.extend(could_not(&failure(&visit.node, &error))),
+            }
         }
     }
     Ok(findings)
@@ -35,11 +39,16 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
 /// are none at once.
 async fn highest(
     connection: &mut sqlx::postgres::PgConnection,
+    table: &str,
     sequence: &str,
     query: &str,
 ) -> Result<Option<i64>, sqlx::Error> {
     let mut transaction = connection.begin_with(sql!("look/begin.sql")).await?;
     sqlx::query(sql!("verify/limits.sql")).execute(&mut *transaction).await?;
+    if !hold_table(&mut transaction, table).await? {
+        transaction.rollback().await?;
+        return Ok(None);
+    }
     let last: Option<i64> = sqlx::query_scalar(sql!("verify/last_id.sql"))
         .bind(sequence)
         .fetch_one(&mut *transaction)

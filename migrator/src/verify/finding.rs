@@ -41,7 +41,7 @@ impl Report {
 }
 
 /// A check that could not be made has not found that all is well.
-fn could_not(failure: &Failure) -> Vec<Finding> {
+pub(super) fn could_not(failure: &Failure) -> Vec<Finding> {
     let said = |(message, hint): (&str, Option<&str>)| {
         let mend = hint.unwrap_or("run `shardid verify` again as a role that may look");
         Finding::between(format!("could not look: {message}"), mend)

@@ -4,23 +4,30 @@
 //! merely planning a query calls those that are immutable. PostgreSQL runs them with the rights of
 //! whoever says the statement. Where `shardid.functions_run_as_owner` is on, a function that no
 //! superuser owns runs with the rights of its owner instead, in a security-restricted operation,
-//! as in a REINDEX: it cannot become anybody else, and what it sets ends with it.
+//! as in a REINDEX: it cannot become anybody else, leaves nothing in the session, and what it sets ends with it.
+//!
+//! By the time that we are told, PostgreSQL has done what the function itself asks for: it may be
+//! SECURITY DEFINER. So it counts who has connected, and whether what goes on is restricted
+//! already, not who the user is. What a function with `SET` sets besides would outlive it, and be another's role: such
+//! a one is not called.
 
 use core::cell::{Cell, RefCell};
-use core::ffi::c_int;
+use core::ffi::{CStr, c_int};
 
 use pgrx::pg_guard;
 use pgrx::pg_sys::{self, Datum, FmgrHookEventType, FmgrInfo, Oid};
 
 use super::backend::BackendLocal;
+use super::text;
+use crate::report::{self, Report};
 
 /// Numbers below are of what `initdb` makes.
 const FIRST_NORMAL_OID: u32 = pg_sys::FirstNormalObjectId;
 
 /// As whom the session was at work before a function.
 struct Before {
-    user: Oid,
-    context: c_int,
+    /// None where PostgreSQL itself puts that back, as after a function that is SECURITY DEFINER.
+    user: Option<(Oid, c_int)>,
     /// Settings made since end with the function.
     settings: c_int,
 }
@@ -53,26 +60,38 @@ pub(crate) fn watch_functions(is_on: fn() -> bool) {
 unsafe extern "C-unwind" fn needs(function: Oid) -> bool {
     // SAFETY: what was there before us.
     OTHERS_NEED.get().get().is_some_and(|others| unsafe { others(function) })
-        || (IS_ON.get().get()() && owner_to_be(function).is_some())
+        || (IS_ON.get().get()() && of_others(function).is_some())
 }
 
-/// The owner of a function, if it is none of a superuser's.
-fn owner_to_be(function: Oid) -> Option<Oid> {
+/// A function that no superuser owns.
+struct Others {
+    owner: Oid,
+    is_definer: bool,
+    has_settings: bool,
+}
+
+/// What there is to know of a function, if no superuser owns it.
+fn of_others(function: Oid) -> Option<Others> {
     if function.to_u32() < FIRST_NORMAL_OID {
         return None;
     }
-    // SAFETY: a lookup; the row is ours until it is released.
+    let cache = pg_sys::SysCacheIdentifier::PROCOID as c_int;
+    // SAFETY: a lookup; the row is ours until it is released, and what is read of it is copied.
     unsafe {
-        let row = pg_sys::SearchSysCache1(
-            pg_sys::SysCacheIdentifier::PROCOID as _,
-            Datum::from(function),
-        );
+        let row = pg_sys::SearchSysCache1(cache, Datum::from(function));
         if row.is_null() {
             return None;
         }
-        let owner = (*pg_sys::GETSTRUCT(row).cast::<pg_sys::FormData_pg_proc>()).proowner;
+        let form = pg_sys::GETSTRUCT(row).cast::<pg_sys::FormData_pg_proc>();
+        let mut is_null = true;
+        pg_sys::SysCacheGetAttr(cache, row, pg_sys::Anum_pg_proc_proconfig as _, &raw mut is_null);
+        let (owner, is_definer) = ((*form).proowner, (*form).prosecdef);
         pg_sys::ReleaseSysCache(row);
-        (!pg_sys::superuser_arg(owner)).then_some(owner)
+        (!pg_sys::superuser_arg(owner)).then_some(Others {
+            owner,
+            is_definer,
+            has_settings: !is_null,
+        })
     }
 }
 
@@ -84,16 +103,16 @@ fn owner_to_be(function: Oid) -> Option<Oid> {
 unsafe extern "C-unwind" fn called(
     event: FmgrHookEventType::Type,
     function: *mut FmgrInfo,
-    of_others: *mut Datum,
+    argument: *mut Datum,
 ) {
     if event == FmgrHookEventType::FHET_START {
         // SAFETY: the function that is about to be called.
-        let before = unsafe { begin((*function).fn_oid) };
+        let before = unsafe { begin((*function).fn_oid) }.unwrap_or_else(|report| report.throw());
         AT_WORK.get().borrow_mut().push(before);
     }
     if let Some(others) = OTHERS.get().get() {
         // SAFETY: what was there before us, with its own argument.
-        unsafe { others(event, function, of_others) };
+        unsafe { others(event, function, argument) };
     }
     if event == FmgrHookEventType::FHET_START {
         return;
@@ -106,29 +125,46 @@ unsafe extern "C-unwind" fn called(
             if event == FmgrHookEventType::FHET_END {
                 pg_sys::AtEOXact_GUC(false, before.settings);
             }
-            pg_sys::SetUserIdAndSecContext(before.user, before.context);
+            if let Some((user, context)) = before.user {
+                pg_sys::SetUserIdAndSecContext(user, context);
+            }
         }
     }
 }
 
-/// Goes on as the owner of a function, if it is a superuser who calls it and none who owns it.
+/// Goes on as the owner of a function that no superuser owns, unless it is called by one that does.
 ///
 /// # Safety
 /// Within a transaction.
-unsafe fn begin(function: Oid) -> Option<Before> {
+unsafe fn begin(function: Oid) -> Result<Option<Before>, Report> {
     // SAFETY: lookups and plain variables of the backend.
     unsafe {
-        if !IS_ON.get().get()() || !pg_sys::superuser() {
-            return None;
-        }
-        let owner = owner_to_be(function)?;
         let (mut user, mut context) = (Oid::INVALID, 0);
         pg_sys::GetUserIdAndSecContext(&raw mut user, &raw mut context);
+        let restricted = pg_sys::SECURITY_RESTRICTED_OPERATION as c_int;
+        if context & restricted != 0
+            || !IS_ON.get().get()()
+            || !pg_sys::superuser_arg(pg_sys::GetAuthenticatedUserId())
+        {
+            return Ok(None);
+        }
+        let Some(Others { owner, is_definer, has_settings }) = of_others(function) else {
+            return Ok(None);
+        };
+        if has_settings {
+            return Err(report::has_settings(&function_name(function)));
+        }
         let settings = pg_sys::NewGUCNestLevel();
-        pg_sys::SetUserIdAndSecContext(
-            owner,
-            context | pg_sys::SECURITY_RESTRICTED_OPERATION as c_int,
-        );
-        Some(Before { user, context, settings })
+        pg_sys::SetUserIdAndSecContext(owner, context | restricted);
+        Ok(Some(Before { user: (!is_definer).then_some((user, context)), settings }))
+    }
+}
+
+/// The name of a function, with its arguments, for messages.
+fn function_name(function: Oid) -> String {
+    // SAFETY: a lookup that gives a string in this memory context.
+    unsafe {
+        let name = pg_sys::format_procedure(function);
+        text::from_server(CStr::from_ptr(name).to_bytes()).into_owned()
     }
 }

@@ -2,7 +2,8 @@
 -- runs code of the schema's owners: checks, expressions of indexes, triggers. From 16 on it is
 -- applied with the rights of each table's owner. Up to 15 it is with those of the
 -- subscription's owner, which must be a superuser when it becomes that, and no longer: a role
--- of the same name that may write to this schema and has no password. Nobody sees it as a superuser, as
+-- of the same name that may write to this schema and has no password. Its code may give it one; no
+-- client may connect by it, as workers are not counted. Nobody sees it as a superuser, as
 -- all of it is one transaction.
 DO $do$
 DECLARE
@@ -19,7 +20,7 @@ BEGIN
                    WHEN current_setting('server_version_num')::integer >= 160000 THEN
                        ARRAY['ALTER SUBSCRIPTION %1$I SET (run_as_owner = false)']
                    ELSE ARRAY[
-                       'CREATE ROLE %1$I LOGIN BYPASSRLS SUPERUSER',
+                       'CREATE ROLE %1$I LOGIN CONNECTION LIMIT 0 BYPASSRLS SUPERUSER',
                        'ALTER SUBSCRIPTION %1$I OWNER TO %1$I',
                        'ALTER ROLE %1$I NOSUPERUSER',
                        'GRANT USAGE ON SCHEMA %2$I TO %1$I',

@@ -46,7 +46,13 @@ fn a_move_is_given_up_without_a_target_that_never_comes_back() {
         let refused = estate.run(&gone);
         assert!(refused.stderr.contains("node pg3 answers"), "{place}: {}", refused.stderr);
         assert_eq!(refused.code, 3, "{place}: {}", refused.stderr);
-        estate.node("pg3").kill9();
+        // It answers where it does not let us in.
+        let pg3 = estate.node("pg3");
+        pg3.psql("postgres", &format!("ALTER DATABASE {DATABASE} ALLOW_CONNECTIONS false"));
+        let refused = estate.run(&gone);
+        assert!(refused.stderr.contains("node pg3 answers"), "{place}: {}", refused.stderr);
+        pg3.psql("postgres", &format!("ALTER DATABASE {DATABASE} ALLOW_CONNECTIONS true"));
+        pg3.kill9();
         let refused = estate.run(&["abort", &id, "--gone", "pg2", "--yes"]);
         assert!(refused.stderr.contains("lives on pg2"), "{place}: {}", refused.stderr);
         let refused = estate.run(&["abort", &id, "--gone", "pg1", "--yes"]);

@@ -506,3 +506,80 @@ fn the_horizon_is_raised_no_further_than_the_clock_may_jump() {
         "SELECT shardid.raise_horizon(id_at(now() + interval '59 minutes'), 'instagram')",
     );
 }
+
+/// Whoever puts a function into a superuser's way gains nothing by it, whatever the function asks for.
+#[test]
+fn functions_run_as_their_owner_where_a_superuser_has_that() {
+    let database = with_shard_5();
+    let alice = database.role("alice");
+    let mut client = database.connect();
+    run(&mut client, &format!("GRANT ALL ON SCHEMA public TO {alice}; SET ROLE {alice}"));
+    run(
+        &mut client,
+        &format!(
+            "CREATE FUNCTION who() RETURNS text LANGUAGE plpgsql AS 'BEGIN RETURN current_user; END';
+             CREATE FUNCTION who_sql() RETURNS text LANGUAGE sql AS 'SELECT current_user::text';
+             CREATE FUNCTION who_set() RETURNS SETOF text LANGUAGE sql AS 'SELECT current_user::text FROM generate_series(1, 3)';
+             CREATE FUNCTION breaks() RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1 / 0; END';
+             CREATE FUNCTION back() RETURNS text LANGUAGE plpgsql AS 'BEGIN RESET ROLE; RETURN current_user; END';
+             CREATE FUNCTION back_as() RETURNS text LANGUAGE plpgsql SET role = '{alice}' AS 'BEGIN RESET ROLE; RETURN current_user; END';
+             CREATE FUNCTION session() RETURNS text LANGUAGE plpgsql SET session_authorization = '{alice}' AS 'BEGIN RESET SESSION AUTHORIZATION; RETURN current_user; END';
+             CREATE FUNCTION definer() RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN RESET ALL; PERFORM set_config(''search_path'', ''nowhere'', false); RETURN current_user; END';
+             CREATE FUNCTION cursor() RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN EXECUTE ''DECLARE c CURSOR WITH HOLD FOR SELECT 1''; RETURN 1; END';
+             CREATE FUNCTION temporary() RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN CREATE TEMP TABLE pg_class (); RETURN 1; END';
+             CREATE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.who := current_user; RETURN NEW; END';
+             CREATE TABLE t (who text); CREATE TRIGGER fires BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION fires();
+             RESET ROLE; CREATE FUNCTION ours() RETURNS text LANGUAGE plpgsql AS 'BEGIN RETURN current_user; END'"
+        ),
+    );
+    let us: String = one(&mut client, "SELECT current_user::text");
+    let ways = [
+        "SELECT who()",
+        "SELECT who_sql()",
+        "SELECT min(w) FROM who_set() w",
+        "INSERT INTO t DEFAULT VALUES RETURNING who",
+    ];
+    for way in ways {
+        assert_eq!(one::<String>(&mut client, way), us, "{way}");
+    }
+    run(&mut client, "LOAD '$libdir/shardid'; SET shardid.functions_run_as_owner = on");
+    for way in ways {
+        assert_eq!(one::<String>(&mut client, way), alice, "{way}");
+    }
+    assert_eq!(one::<String>(&mut client, "SELECT ours()"), us);
+    for (way, code) in [
+        ("SELECT back()", "42501"),
+        ("SELECT back_as()", "42501"),
+        ("SELECT session()", "42501"),
+        ("SELECT cursor()", "42501"),
+        ("SELECT temporary()", "42501"),
+        ("SELECT breaks()", "22012"),
+    ] {
+        expect_error(&mut client, way, code);
+        assert_eq!(one::<String>(&mut client, "SELECT current_user::text"), us, "{way}");
+        assert_eq!(one::<String>(&mut client, "SELECT session_user::text"), us, "{way}");
+    }
+    // An error that is caught, and settings of the function's own.
+    run(
+        &mut client,
+        "DO $$ BEGIN PERFORM breaks(); EXCEPTION WHEN division_by_zero THEN PERFORM pg_read_file('PG_VERSION'); END $$",
+    );
+    assert_eq!(one::<String>(&mut client, "SELECT definer()"), alice);
+    assert_eq!(one::<String>(&mut client, "SHOW shardid.functions_run_as_owner"), "on");
+    assert_ne!(one::<String>(&mut client, "SHOW search_path"), "nowhere");
+    assert_eq!(one::<String>(&mut client, "SELECT current_user::text"), us);
+    // For who is no superuser nothing changes, even where it may be set.
+    let bob = database.role("bob");
+    run(
+        &mut client,
+        &format!("GRANT SET ON PARAMETER \"shardid.functions_run_as_owner\" TO {bob}"),
+    );
+    let mut other = database.connect_as(&bob);
+    run(&mut other, "SELECT next_id(5) WHERE false; SET shardid.functions_run_as_owner = on");
+    assert_eq!(one::<String>(&mut other, "SELECT who()"), bob);
+    expect_error(&mut database.connect_as(&alice), "LOAD '$libdir/shardid'", "42501");
+    run(
+        &mut client,
+        &format!("REVOKE SET ON PARAMETER \"shardid.functions_run_as_owner\" FROM {bob}"),
+    );
+}

@@ -27,7 +27,7 @@ fn a_postgresql_node_and_a_mysql_node_share_a_ticket_and_change_places(engine: E
     let verify = servers.run(&["verify"]);
     assert_eq!(verify.code, 0, "{}", verify.stdout);
 
-    servers.run(&["tickets", "add-server", "orders", "pg1", "--yes"]).ok();
+    servers.run(&["tickets", "add-server", "orders", "pg1", "pg1", "--yes"]).ok();
     let thirds = [on("pg2"), on("my1"), on("pg1")];
     assert_eq!(thirds.map(|number| number % 3), [1, 2, 0]);
     assert!(thirds.iter().all(|number| *number > 100_000), "{thirds:?}");

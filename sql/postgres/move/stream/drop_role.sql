@@ -1,18 +1,19 @@
 -- Drops the role that was made for a stream ($1), where the subscription is gone without it. It owns only what
 -- code of the shard's owners has made with its rights: that goes, and is never given to us, or it would run with
--- ours. Where something depends on that, the role stays, without a right. One that another subscription or
--- another database uses stays as it is.
+-- ours. Where something depends on that, or somebody holds it, or another database names the role, it stays, without a
+-- right. One that a subscription belongs to stays as it is.
 SELECT format($drop$
 DO $do$
 DECLARE
     home name;
 BEGIN
+    SET LOCAL lock_timeout = '5s';
     BEGIN
         DROP OWNED BY %1$I;
         DROP ROLE %1$I;
     EXCEPTION
-        WHEN dependent_objects_still_exist THEN
-            ALTER ROLE %1$I NOLOGIN NOBYPASSRLS;
+        WHEN dependent_objects_still_exist OR lock_not_available THEN
+            ALTER ROLE %1$I NOLOGIN NOBYPASSRLS PASSWORD NULL;
             FOR home IN SELECT n.nspname FROM pg_namespace n, aclexplode(n.nspacl) a WHERE a.grantee = %1$L::regrole LOOP
                 EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %%1$I FROM %%2$I', home, %1$L);
                 EXECUTE format('REVOKE ALL ON ALL ROUTINES IN SCHEMA %%1$I FROM %%2$I', home, %1$L);
@@ -25,5 +26,3 @@ $drop$, r.rolname) AS statement
   FROM pg_roles r
  WHERE r.rolname = $1 AND r.rolname ~ '^shardid_(move|back)_[0-9]+$'
    AND NOT EXISTS (SELECT FROM pg_subscription s WHERE s.subowner = r.oid)
-   AND NOT EXISTS (SELECT FROM pg_shdepend d JOIN pg_database b ON b.oid = d.dbid
-                    WHERE d.refclassid = 'pg_authid'::regclass AND d.refobjid = r.oid AND b.datname <> current_database())
