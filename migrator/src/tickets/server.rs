@@ -65,12 +65,14 @@ impl TicketServer {
         self.or_failure(done).await
     }
 
-    /// Hands out nothing at or above the ceiling from here on.
+    /// Hands out nothing at or above the ceiling from here on. One that is lower already stays: a catalog that
+    /// does not know why a server has ended would have it hand out what others have.
     pub(crate) async fn limit(
         &mut self,
         ticket: &TicketName,
         ceiling: u64,
     ) -> Result<Limited, Failure> {
+        let ceiling = self.ceiling(ticket).await?.map_or(ceiling, |known| known.min(ceiling));
         let done = run!(&mut self.session, "tickets/limit.sql", ticket.as_str(), number(ceiling));
         match done {
             Err(error) if self.session.refused_with(&error, "55000") => Ok(Limited::Passed),
@@ -162,6 +164,26 @@ impl TicketServer {
         };
         let last = last.map_err(|error| self.session.failure(&self.node, &error))?;
         Ok(last.map(|last| u64::try_from(last).unwrap_or(0)))
+    }
+
+    /// The ceiling of a ticket, if it is there and has one.
+    async fn ceiling(&mut self, ticket: &TicketName) -> Result<Option<u64>, Failure> {
+        let ceiling: Result<Option<Option<i64>>, _> = match &mut self.session {
+            Session::Postgres(connection) => {
+                sqlx::query_scalar(postgres::sql!("tickets/ceiling.sql"))
+                    .bind(ticket.as_str())
+                    .fetch_optional(connection)
+                    .await
+            }
+            Session::Mysql(connection) => {
+                sqlx::query_scalar(mysql::sql!("tickets/ceiling.sql"))
+                    .bind(ticket.as_str())
+                    .fetch_optional(connection)
+                    .await
+            }
+        };
+        let ceiling = ceiling.map_err(|error| self.session.failure(&self.node, &error))?;
+        Ok(ceiling.flatten().and_then(|ceiling| u64::try_from(ceiling).ok()))
     }
 
     /// Leaves a mark to know the server again by.
