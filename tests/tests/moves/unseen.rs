@@ -6,7 +6,7 @@ use std::time::Duration;
 use shardid_tests::estate::{DATABASE, Estate, Held, schema};
 use shardid_tests::postgres::Client;
 use shardid_tests::program::Run;
-use shardid_tests::wait_until;
+use shardid_tests::{crowded, wait_until};
 
 use crate::shared;
 
@@ -49,7 +49,7 @@ fn a_move_waits_for_what_is_not_committed_and_carries_or_refuses_it() {
     let (estate, shard) = (shared::estate(), shared::shard());
     estate.make_tables(shard);
     let (number, schema) = (shard.to_string(), schema(shard));
-    let wait = Duration::from_millis(900);
+    let wait = crowded(Duration::from_millis(900));
     for (change, name) in CHANGES.iter().filter(|(_, name)| !name.is_empty()) {
         let (change, name) = (change.replace("{s}", &schema), name.replace("{s}", &schema));
         let moving = ["move", &number, "--to", "pg2", "--yes"];

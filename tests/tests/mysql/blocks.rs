@@ -96,7 +96,7 @@ fn no_block_is_handed_out_after_its_ticket_was_raised(engine: Engine) {
     until_a_block(&mut others[0], "raised");
     query::<u64>(&mut others[0], "START TRANSACTION");
     take(&mut others[0], "raised", 1);
-    expect_refused(client, "CALL shardid.raise_ticket('raised', 2000000)", "HY000");
+    expect_refused(client, "CALL shardid.raise_ticket('raised', 2000000)", "55000");
     query::<u64>(&mut others[0], "COMMIT");
     query::<u64>(client, "CALL shardid.raise_ticket('raised', 2000000)");
     assert_eq!(take(&mut others[0], "raised", 1), [2_000_001]);

@@ -64,7 +64,7 @@ fn every_table_and_view_is_in_the_reference_with_its_columns() {
 #[test]
 fn every_setting_is_in_the_reference_with_its_default_range_and_unit() {
     let there = ask("LOAD 'shardid';
-        SELECT concat_ws(' | ', name, boot_val, coalesce(unit, ''), min_val || ' to ' || max_val,
+        SELECT concat_ws(' | ', name, boot_val, coalesce(unit, ''), coalesce(min_val || ' to ' || max_val, ''),
             CASE context WHEN 'user' THEN 'everybody' ELSE context END)
         FROM pg_settings WHERE name LIKE 'shardid.%'");
     let lines: BTreeSet<String> = docs::read(PAGE)
