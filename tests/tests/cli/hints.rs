@@ -49,15 +49,11 @@ const DONE: &[(&str, &str, &str)] = &[
     ("move/stream/unpublish.sql", "DROP PUBLICATION", "a statement: of our own publication"),
     ("move/stream/unsubscribe.sql", "DROP SUBSCRIPTION", "a statement: of our own subscription"),
     (
-        "move/stream/unsubscribe.sql",
-        "DROP OWNED BY",
-        "a statement: of the role that was made for our own subscription",
-    ),
-    (
         "move/stream/drop_role.sql",
         "DROP OWNED BY",
-        "a statement: rights of a role of ours; what it owns is reassigned first",
+        "a statement: of a role of ours; what it owns was made by code of a shard's owners",
     ),
+    ("move/stream/drop_role.sql", "DROP ROLE", "a statement: of a role of ours"),
     (
         "follow/let_follow.sql",
         "DROP ROLE IF EXISTS",
