@@ -668,6 +668,11 @@ BEGIN
         RAISE EXCEPTION 'sequence % was renamed or replaced meanwhile', sequence
             USING ERRCODE = '40001', HINT = 'Try again.';
     END IF;
+    -- A snapshot from before somebody else's change sees that row and ours: what it says of bounds is not so.
+    IF (SELECT count(*) FROM pg_sequence s WHERE s.seqrelid = sequence) > 1 THEN
+        RAISE EXCEPTION 'sequence % was changed since this transaction''s snapshot', sequence
+            USING ERRCODE = '40001', HINT = 'Try again in a transaction of its own.';
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION shardid.alter_sequence(regclass, text) IS

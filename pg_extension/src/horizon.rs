@@ -121,7 +121,7 @@ impl Horizon {
         }
         let noted_us = match self.largest_drift.at_most_at(timeline.begins)? {
             Some(drift_ms @ 0..) => drift_ms.max(usual_ms()).saturating_mul(1_000),
-            _ => settings::max_drift_us(),
+            _ => settings::USUAL_DRIFT_US,
         };
         // Of who took a first id after what was kept, only the settings tell.
         let drift_us = noted_us.max(settings::max_drift_of_any_us());

@@ -307,6 +307,19 @@ pub(crate) fn horizon_too_far(id: i64, max_jump_us: i64) -> Report {
         .hint("Give the highest id that was handed out; a superuser may go further.")
 }
 
+/// Nobody knows how far a generator went, and by the horizon it may have gone to its layout's end.
+pub(crate) fn beyond_its_layout(sequence: &str, shard: i64, ahead_us: i64) -> Report {
+    Report::new(
+        b"55000",
+        format!("shard {shard} may have given ids up to the end of its layout"),
+    )
+    .detail(format!(
+        "How far {sequence} went is not known, and ids of this database may be {} ahead of the clock (shardid.horizon).",
+        seconds(ahead_us)
+    ))
+    .hint("If the clock was wrong for a moment, the page on clocks says how ids go on below that: ALTER SEQUENCE shardid.horizon RESTART; where no id of then is left.")
+}
+
 pub(crate) fn layout_ended(layout: &str) -> Report {
     Report::new(
         b"22003",

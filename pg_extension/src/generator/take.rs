@@ -102,6 +102,13 @@ impl Generator {
                     let nap_us = wait_us.min(left_us).clamp(1, 100_000);
                     clocks::sleep_interruptibly((nap_us + 999) / 1_000);
                 }
+                (Refusal::Clock(Refused::Ended), _)
+                    if request.beyond.is_some() && clocks::now_us() < facts.layout.ends_at_us() =>
+                {
+                    let until_us = horizon::get().read_us()?.unwrap_or(i64::MAX);
+                    let ahead_us = until_us.saturating_sub(clocks::now_us());
+                    return Err(report::beyond_its_layout(&name(), facts.shard.number(), ahead_us));
+                }
                 (Refusal::Clock(Refused::Ended), _) => {
                     return Err(report::layout_ended(&self.layout_name()));
                 }

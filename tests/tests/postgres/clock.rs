@@ -77,6 +77,29 @@ fn a_clock_an_hour_back_is_refused_by_name_and_allowed_by_setting() {
     assert!(next(&mut client) > after);
 }
 
+/// Another shard's id from a wrong future had the message say that the layout had ended, and its hint lost the shard.
+#[test]
+fn a_layout_that_lasts_is_not_said_to_have_ended_where_a_clock_was_wrong() {
+    let server = steerable();
+    let database = with_shard(&server);
+    database.psql("SELECT create_shard(6, layout => 'js53')");
+    let years = 36.0 * 365.25 * 86_400.0;
+    server.set_clock(years);
+    let mut client = database.connect();
+    ids(&mut client, "SELECT next_id(6)");
+    server.set_clock(0.0);
+    let mut client = database.connect();
+    next(&mut client);
+    client.batch_execute("ALTER SEQUENCE shard_0005.shard_id_seq RESTART").unwrap();
+    let refusal = expect_error(&mut database.connect(), "SELECT next_id(5)", "55000");
+    assert_eq!(refusal.message, "shard 5 may have given ids up to the end of its layout");
+    assert!(refusal.hint.contains("ALTER SEQUENCE shardid.horizon RESTART"), "{refusal:?}");
+    client
+        .batch_execute("ALTER SEQUENCE shardid.horizon RESTART; ALTER SEQUENCE shard_0005.shard_id_seq RESTART")
+        .unwrap();
+    next(&mut database.connect());
+}
+
 /// libfaketime takes some 20 µs to say what time it is: each visit to the page then asks for a later horizon.
 #[test]
 fn an_id_comes_where_a_look_at_the_clock_takes_longer_than_a_tick() {

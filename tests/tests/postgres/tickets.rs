@@ -11,6 +11,33 @@ use shardid_tests::{Database, assert_rising, expect_error};
 use crate::ask::{ids, one, run};
 use crate::errors::refuses;
 
+/// By its snapshot, a transaction lifted an end that somebody had set meanwhile.
+#[test]
+fn what_was_changed_since_a_snapshot_is_not_changed_back() {
+    let database = Database::fresh();
+    let mut other = database.connect();
+    run(&mut other, "SELECT create_ticket('t'), create_ticket('g'), create_segment('s', 10)");
+    for change in [
+        "SELECT shardid.raise_ticket('t', 5)",
+        "SELECT shardid.limit_ticket('t', 5000)",
+        "SELECT shardid.restep_ticket('t', 1, 2, 10)",
+        "SELECT next_ticket_gapless('g')",
+        "SELECT shardid.raise_segment('s', 5)",
+    ] {
+        let mut client = database.connect();
+        run(&mut client, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+        run(
+            &mut other,
+            "ALTER SEQUENCE shardid_tickets.t MAXVALUE 100; ALTER SEQUENCE shardid_tickets.g MAXVALUE 100; \
+             ALTER SEQUENCE shardid_segments.s MAXVALUE 100",
+        );
+        expect_error(&mut client, change, "40001");
+        run(&mut client, "ROLLBACK");
+        let most = "SELECT max(seqmax) FROM pg_sequence WHERE seqrelid::regclass::text ~ '^shardid_(tickets|segments)'";
+        assert_eq!(one::<i64>(&mut other, most), 100, "{change}");
+    }
+}
+
 #[test]
 fn two_servers_give_odd_and_even_numbers_and_three_each_a_third() {
     for (server, servers, expected) in [

@@ -257,3 +257,15 @@ fn an_update_sees_what_is_there_once_it_has_locked_it_and_locks_nothing_else() {
     );
     run(&mut client, "COMMIT");
 }
+
+/// What a session allows itself says nothing of what others have done before the update.
+#[test]
+fn a_shard_that_has_given_nothing_before_the_update_begins_near_the_clock() {
+    let database = Database::fresh_plain();
+    database.psql("CREATE EXTENSION shardid VERSION '0.1.0'; SELECT create_shard(5); ALTER EXTENSION shardid UPDATE");
+    let mut client = database.connect();
+    run(&mut client, "SET shardid.max_drift = '2h'");
+    let near = "SELECT id_time(next_id(5)) < clock_timestamp() + interval '1 min'";
+    assert!(one::<bool>(&mut client, near));
+    assert_eq!(one::<i64>(&mut client, "SELECT last_value FROM shardid.largest_drift"), 10_000);
+}
