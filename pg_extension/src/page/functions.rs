@@ -8,8 +8,8 @@
 //!
 //! By the time that we are told, PostgreSQL has done what the function itself asks for: it may be
 //! SECURITY DEFINER. So it counts who has connected, and whether what goes on is restricted
-//! already, not who the user is. What a function with `SET` sets besides would outlive it, and be another's role: such
-//! a one is not called.
+//! already, not who the user is. A function with settings of its own is not called: PostgreSQL would keep what it
+//! sets besides, and one of them may be a role.
 
 use core::cell::{Cell, RefCell};
 use core::ffi::{CStr, c_int};
@@ -132,7 +132,8 @@ unsafe extern "C-unwind" fn called(
     }
 }
 
-/// Goes on as the owner of a function that no superuser owns, unless it is called by one that does.
+/// Goes on as the owner of a function that no superuser owns, where a superuser has connected and nothing
+/// restricts what goes on yet.
 ///
 /// # Safety
 /// Within a transaction.
