@@ -203,7 +203,11 @@ pub enum Refusal {
     },
     /// The next id is further ahead of the clock than is remembered: have it be, and come
     /// again.
-    UnnotedDrift,
+    UnnotedDrift {
+        /// How far, in ticks, where the horizon alone has put it there; `None` where the
+        /// generator has gone there itself, and may go on.
+        by_horizon: Option<i64>,
+    },
     /// Have the horizon reach further, and come again.
     BeyondHorizon {
         /// Where it has to reach at least, in Unix microseconds.
@@ -311,13 +315,16 @@ pub fn visit(page: &Page, server: &Server, request: &Request<'_>) -> Result<Visi
         }
         _ => layout.position_at_or_below(shard, known),
     };
+    let mut by_horizon = false;
     if unknown {
         let beyond = request
             .beyond
             .ok_or(Refusal::UnknownPast { lsn: page.lsn, restarted: !page.is_called })?;
         if beyond >= 0 {
             let end = layout.index_of(layout.last_position());
-            last = last.max(Some(layout.position_of(beyond.min(end))));
+            let horizon = Some(layout.position_of(beyond.min(end)));
+            by_horizon = horizon > last;
+            last = last.max(horizon);
         }
     }
     let max_drift = if server.made_here { 0 } else { request.max_drift };
@@ -334,8 +341,9 @@ pub fn visit(page: &Page, server: &Server, request: &Request<'_>) -> Result<Visi
     }
     let first = layout.id(shard, position);
 
-    if position.tick - now > request.noted_drift {
-        return Err(Refusal::UnnotedDrift);
+    let drift = position.tick - now;
+    if drift > request.noted_drift {
+        return Err(Refusal::UnnotedDrift { by_horizon: by_horizon.then_some(drift) });
     }
     let index = layout.index_of(position) + (count - 1);
     let holds = page.trace_that_holds(server);

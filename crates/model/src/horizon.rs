@@ -43,7 +43,7 @@ impl World {
         let before = self.sessions[who].asking;
         let asking = match refusal {
             Refusal::UnknownPast { lsn, .. } => Some(Asking { unknown: Some(lsn), ..asking }),
-            Refusal::UnnotedDrift => {
+            Refusal::UnnotedDrift { .. } => {
                 self.note_drift(who, settings, scenario.off);
                 self.sessions[who].asking = Some(asking);
                 return true;

@@ -62,8 +62,10 @@ impl Generator {
                 (Refusal::UnknownPast { lsn, restarted }, _) => {
                     request.beyond = Some(last_index(lsn, restarted, facts.layout)?);
                 }
-                (Refusal::UnnotedDrift, _) => {
-                    horizon::get().note_drift()?;
+                (Refusal::UnnotedDrift { by_horizon }, _) => {
+                    let tick_us = facts.layout.tick_us();
+                    let drift_us = by_horizon.map(|ticks| ticks.saturating_mul(tick_us));
+                    horizon::get().note_drift(drift_us)?;
                     request.noted_drift_ticks = horizon::get().noted_drift_ticks(facts.layout);
                 }
                 (Refusal::BeyondHorizon { until_us, target_us }, place) => {

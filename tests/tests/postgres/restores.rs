@@ -273,3 +273,25 @@ fn a_drift_that_was_allowed_and_never_used_refuses_nothing_after_a_promotion() {
     standby.promote();
     run(&mut standby.connect(database.name()), "SELECT next_id(5)");
 }
+
+/// After a promotion the first id of each shard is some ticks beyond the horizon, and so further ahead than what
+/// was noted. A session that may go two hours ahead noted these two hours, and the next promotion refused for as long.
+#[test]
+fn the_first_id_after_a_promotion_says_nothing_of_how_far_its_session_may_go() {
+    let primary = Server::builder().fsync(false).start();
+    let database = Database::on(&primary);
+    database.psql("SELECT create_shard(5), create_shard(6), next_id(5), next_id(6)");
+    let second = Server::builder().fsync(false).name("second").start_standby_of(&primary);
+    primary.wait_for(&second);
+    primary.kill9();
+    second.promote();
+    let mut client = second.connect(database.name());
+    run(&mut client, "SET shardid.max_drift = '2h'; SELECT next_id(5), next_id(6)");
+    let noted: i64 = one(&mut client, "SELECT last_value FROM shardid.largest_drift");
+    assert!((10_000..11_000).contains(&noted), "{noted} ms noted");
+    let third = Server::builder().fsync(false).name("third").start_standby_of(&second);
+    second.wait_for(&third);
+    second.kill9();
+    third.promote();
+    run(&mut third.connect(database.name()), "SELECT next_id(5), next_id(6)");
+}
