@@ -316,6 +316,10 @@ pub(crate) struct VerifyAll {
     #[arg(long)]
     pub(crate) data: bool,
 
+    /// Longest time that a look at a table may take with `--data`; past it the table is named
+    #[arg(long, requires = "data", hide_short_help = true, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) table_seconds_max: u32,
+
     /// Print it as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -118,7 +118,7 @@ pub(super) async fn within(
     for server in [&mut context.source, &mut context.target] {
         server.run(sqlx::query(sql!("move/compare/begin.sql"))).await?;
     }
-    let outcome = compare(context, tables).await;
+    let outcome = compare(context, tables, most).await;
     for server in [&mut context.source, &mut context.target] {
         server.run(sqlx::query(sql!("move/rollback.sql"))).await?;
     }
@@ -145,13 +145,18 @@ async fn still_as_compared(context: &mut MoveContext<'_>) -> Result<Fence, Failu
     Ok(Fence::Lost(why))
 }
 
-async fn compare(context: &mut MoveContext<'_>, tables: Vec<Rows>) -> Result<Fence, Failure> {
+async fn compare(
+    context: &mut MoveContext<'_>,
+    tables: Vec<Rows>,
+    deadline: Instant,
+) -> Result<Fence, Failure> {
     for (table, ..) in tables {
+        let is_late = Instant::now() > deadline;
         let (ours, theirs) = tokio::join!(
             try_sum(&mut context.source, &table),
             try_sum(&mut context.target, &table)
         );
-        let (Some(ours), Some(theirs)) = (ours?, theirs?) else {
+        let (Some(ours), Some(theirs), false) = (ours?, theirs?, is_late) else {
             // Before the next fence, where it may take as long as it does.
             context.compares_slowly = true;
             return Ok(Fence::Lost("comparing both copies took too long".to_owned()));

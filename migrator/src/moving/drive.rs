@@ -16,7 +16,7 @@ use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::intent::{self, Intent};
-use crate::postgres::sql;
+use crate::postgres::{in_time, sql};
 
 /// How often a fence is tried before the move is left standing.
 const FENCES_MAX: u32 = 20;
@@ -88,7 +88,7 @@ impl Intent for Run<'_, '_> {
     async fn take_effects(&mut self) -> Result<MoveEvent, Failure> {
         self.began = Instant::now();
         let state = self.context.record.state;
-        let event = match take_effects(self.context, state, &self.workers).await? {
+        let event = match self.in_time(state).await? {
             Fence::Held => MoveEvent::Finished,
             Fence::Lost(why) => {
                 self.lost_fence(&why).await?;
@@ -115,6 +115,28 @@ impl Intent for Run<'_, '_> {
 }
 
 impl Run<'_, '_> {
+    /// Takes the effects of a state. Behind the fence writers wait, and no function of a table's owner that catches
+    /// a cancel is to have them wait for longer.
+    async fn in_time(&mut self, state: MoveState) -> Result<Fence, Failure> {
+        let most = self.context.options.fence_max;
+        let work = take_effects(self.context, state, &self.workers);
+        if state != MoveState::Fenced {
+            return work.await;
+        }
+        if let Some(outcome) = in_time::within(most, work).await {
+            return outcome;
+        }
+        let mut ended = Vec::new();
+        for server in [&mut self.context.source, &mut self.context.target] {
+            let pids = self.workers.get(&server.node).cloned().unwrap_or_default();
+            ended.push(in_time::end(&server.node, &server.address, pids).await);
+            let term = server.term();
+            *server =
+                MoveSession::connect_as(self.context.file, &server.node.clone(), term).await?;
+        }
+        Err(Failure::all(ended).unwrap_or_else(|| Failure::new("no session was ended")))
+    }
+
     /// Says why a fence was lost. An error where that was one too many.
     async fn lost_fence(&mut self, why: &str) -> Result<(), Failure> {
         self.fences += 1;

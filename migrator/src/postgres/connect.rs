@@ -48,8 +48,10 @@ pub(crate) async fn connect(
                 let set = sqlx::query(settings).execute(&mut connection).await;
                 set.map_err(|error| failure(node, &error))?;
             }
-            let guarded = sqlx::raw_sql(sql!("session/functions_as_owners.sql"));
-            guarded.execute(&mut connection).await.map_err(|error| failure(node, &error))?;
+            for block in [sql!("session/functions_as_owners.sql"), sql!("session/end_alone.sql")] {
+                let done = sqlx::raw_sql(block).execute(&mut connection).await;
+                done.map_err(|error| failure(node, &error))?;
+            }
             if let Some(why) = commits_wait(node, &mut connection).await?
                 && SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(node.clone())
             {

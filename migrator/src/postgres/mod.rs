@@ -6,6 +6,7 @@ pub(crate) mod effects;
 mod error;
 pub(crate) mod followers;
 pub(crate) mod ids;
+pub(crate) mod in_time;
 pub(crate) mod installation;
 pub(crate) mod lock;
 pub(crate) mod look;

@@ -29,10 +29,13 @@ pub(super) struct Visit {
     pub(super) skew: Skew,
     pub(super) columns: Vec<IdColumn>,
     pub(super) connection: PgConnection,
+    pub(super) address: Address,
+    /// The server process of the connection.
+    pub(super) pid: i32,
 }
 
 /// A column whose default takes ids; names are quoted where they need it.
-#[derive(Debug, FromRow)]
+#[derive(Debug, Clone, FromRow)]
 pub(super) struct IdColumn {
     pub(super) table: String,
     pub(super) column: String,
@@ -130,10 +133,23 @@ impl Visit {
     {
         rows(&mut self.connection, query).await.map_err(|error| failure(&self.node, &error))
     }
+
+    /// Connects anew, where the connection is lost.
+    pub(super) async fn connect_again(&mut self) -> Result<(), Failure> {
+        (self.connection, self.pid) = connected(&self.node, &self.address).await?;
+        Ok(())
+    }
+}
+
+/// A connection to a node, and its server process.
+async fn connected(node: &NodeName, address: &Address) -> Result<(PgConnection, i32), Failure> {
+    let mut connection = connect(node, address, "verify").await?;
+    let pid = sqlx::query_scalar(sql!("move/session_pid.sql")).fetch_one(&mut connection).await;
+    Ok((connection, pid.map_err(|error| failure(node, &error))?))
 }
 
 async fn visit(file: &ClusterFile, node: &NodeName, address: &Address) -> Result<Visit, Failure> {
-    let mut connection = connect(node, address, "verify").await?;
+    let (mut connection, pid) = connected(node, address).await?;
     let skew = skew(&mut connection, node).await?;
     let seen = look(&mut connection, &file.declared, node).await?;
     let columns = match seen.truth.extension.installed {
@@ -142,7 +158,8 @@ async fn visit(file: &ClusterFile, node: &NodeName, address: &Address) -> Result
             .map_err(|error| failure(node, &error))?,
         None => Vec::new(),
     };
-    Ok(Visit { node: node.clone(), seen, skew, columns, connection })
+    let (node, address) = (node.clone(), address.clone());
+    Ok(Visit { node, seen, skew, columns, connection, address, pid })
 }
 
 async fn rows<R>(connection: &mut PgConnection, query: &'static str) -> Result<Vec<R>, sqlx::Error>

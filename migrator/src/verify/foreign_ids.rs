@@ -1,24 +1,36 @@
 //! Ids of another shard, or of no such layout, in a column that takes ids.
 
-use sqlx::{AssertSqlSafe, Connection};
+use std::time::Duration;
+
+use sqlx::AssertSqlSafe;
+use sqlx::postgres::PgConnection;
 
 use super::finding::could_not;
-use super::{Estate, Finding};
+use super::{Estate, Finding, rows};
 use crate::failure::Failure;
-use crate::postgres::{failure, hold_table, sql};
 
-pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
+pub(super) async fn check(
+    estate: &mut Estate<'_>,
+    most: Duration,
+) -> Result<Vec<Finding>, Failure> {
     estate.check_guarded().await?;
     let mut findings = Vec::new();
     for visit in estate.installed() {
-        for column in visit.columns.iter().filter(|column| !column.is_foreign()) {
-            let Some(query) = &column.foreign else { continue };
-            let (ids, example) = match count(&mut visit.connection, &column.table, query).await {
-                Ok((ids, Some(example))) => (ids, example),
-                Ok((_, None)) => continue,
+        for column in visit.columns.clone() {
+            let Some(query) = column.foreign.as_ref().filter(|_| !column.is_foreign()) else {
+                continue;
+            };
+            // Made by the server, which quoted the names in it.
+            let count = async |connection: &mut PgConnection| {
+                sqlx::query_as(AssertSqlSafe(query.as_str())).fetch_optional(connection).await
+            };
+            let found = rows::read::<(i64, Option<i64>)>(visit, &column.table, most, count).await;
+            let (ids, example) = match found {
+                Ok(Some((ids, Some(example)))) => (ids, example),
+                Ok(_) => continue,
                 // The others are looked at all the same.
-                Err(error) => {
-                    findings.extend(could_not(&failure(&visit.node, &error)));
+                Err(failure) => {
+                    findings.extend(could_not(&failure));
                     continue;
                 }
             };
@@ -36,21 +48,4 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
         }
     }
     Ok(findings)
-}
-
-async fn count(
-    connection: &mut sqlx::postgres::PgConnection,
-    table: &str,
-    query: &str,
-) -> Result<(i64, Option<i64>), sqlx::Error> {
-    let mut transaction = connection.begin_with(sql!("look/begin.sql")).await?;
-    sqlx::query(sql!("verify/limits.sql")).execute(&mut *transaction).await?;
-    if !hold_table(&mut transaction, table).await? {
-        transaction.rollback().await?;
-        return Ok((0, None));
-    }
-    // Made by the server, which quoted the names in it.
-    let found = sqlx::query_as(AssertSqlSafe(query)).fetch_one(&mut *transaction).await?;
-    transaction.rollback().await?;
-    Ok(found)
 }

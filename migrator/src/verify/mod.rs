@@ -18,17 +18,20 @@ mod open_twice;
 mod plain_defaults;
 mod privileges;
 mod restored;
+mod rows;
 mod same_database;
 mod small_columns;
 mod tickets;
 mod unreachable;
 mod versions;
 
+use std::time::Duration;
+
 pub(crate) use estate::Estate;
 pub(crate) use finding::{Finding, Report};
 
-/// Makes every check; those that read the rows of tables only with `data`.
-pub(crate) async fn verify(estate: &mut Estate<'_>, data: bool) -> Report {
+/// Makes every check; those that read the rows of tables only with `data`, each table for so long at most.
+pub(crate) async fn verify(estate: &mut Estate<'_>, data: Option<Duration>) -> Report {
     let mut report = Report::default();
     report.add("unreachable", Ok(unreachable::check(estate)));
     report.add("same-database", Ok(same_database::check(estate)));
@@ -48,9 +51,9 @@ pub(crate) async fn verify(estate: &mut Estate<'_>, data: bool) -> Report {
     if tickets::concerns(estate) {
         report.add("tickets", tickets::check(estate).await);
     }
-    if data {
-        report.add("beyond", beyond::check(estate).await);
-        report.add("foreign-ids", foreign_ids::check(estate).await);
+    if let Some(most) = data {
+        report.add("beyond", beyond::check(estate, most).await);
+        report.add("foreign-ids", foreign_ids::check(estate, most).await);
     }
     report
 }

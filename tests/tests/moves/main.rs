@@ -7,6 +7,7 @@ mod applications;
 mod behind;
 mod carried;
 mod catalog;
+mod caught;
 mod compare;
 mod cut;
 mod following;

@@ -1,0 +1,54 @@
+//! What is to be over in time, whatever a statement calls.
+//!
+//! A cancel and `statement_timeout` are errors, and a function of a table's owner may catch these and
+//! go on. That its session is ended, it cannot catch.
+
+use std::future::Future;
+use std::time::Duration;
+
+use shardid_cluster::NodeName;
+
+use super::{connect, failure, sql};
+use crate::failure::Failure;
+use crate::file::Address;
+
+/// How long a statement that was cancelled may take to end before its session is ended.
+const LATE: Duration = Duration::from_secs(5);
+
+/// How long it is tried to end one.
+const TRIED: Duration = Duration::from_secs(10);
+
+/// Does something; none where that was not over in time, and is given up.
+pub(crate) async fn within<T>(most: Duration, work: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(most + LATE, work).await.ok()
+}
+
+/// Ends those of these sessions that are still at a statement, and says what came of it.
+pub(crate) async fn end(node: &NodeName, address: &Address, pids: Vec<i32>) -> Failure {
+    let outcome = match tokio::time::timeout(TRIED, terminate(node, address, pids)).await {
+        Ok(Ok(ended)) if ended.is_empty() => "what was begun there was not over in time".to_owned(),
+        Ok(Ok(ended)) => {
+            let ended: Vec<String> = ended.iter().map(i32::to_string).collect();
+            let process = ended.join(", ");
+            format!(
+                "a statement went on after its time was over, and its session (process {process}) was ended"
+            )
+        }
+        Ok(Err(failure)) => return failure,
+        Err(_) => "a session that goes on could not be ended".to_owned(),
+    };
+    Failure::new(outcome).at(format!("node {node}")).hint(
+        "a function that an index or a constraint there calls may catch a cancel (EXCEPTION WHEN query_canceled): \
+         ask the owner of the table",
+    )
+}
+
+async fn terminate(
+    node: &NodeName,
+    address: &Address,
+    pids: Vec<i32>,
+) -> Result<Vec<i32>, Failure> {
+    let mut connection = connect(node, address, "end").await?;
+    let query = sqlx::query_scalar(sql!("session/end.sql")).bind(pids);
+    query.fetch_all(&mut connection).await.map_err(|error| failure(node, &error))
+}

@@ -1,0 +1,43 @@
+//! Reading the rows of a table, whatever its owner has the server do meanwhile.
+
+use std::time::Duration;
+
+use sqlx::Connection;
+use sqlx::postgres::PgConnection;
+
+use super::estate::Visit;
+use crate::failure::Failure;
+use crate::postgres::{failure, hold_table, in_time, sql};
+
+/// Reads a table in a transaction that cannot change anything; none where the name is no table's by now.
+pub(super) async fn read<R>(
+    visit: &mut Visit,
+    table: &str,
+    most: Duration,
+    query: impl AsyncFnOnce(&mut PgConnection) -> Result<Option<R>, sqlx::Error>,
+) -> Result<Option<R>, Failure> {
+    let found = in_time::within(most, held(&mut visit.connection, table, most, query)).await;
+    if let Some(found) = found {
+        return found.map_err(|error| failure(&visit.node, &error));
+    }
+    let failure = in_time::end(&visit.node, &visit.address, vec![visit.pid]).await;
+    visit.connect_again().await?;
+    Err(failure.at(format!("table {table}")))
+}
+
+async fn held<R>(
+    connection: &mut PgConnection,
+    table: &str,
+    most: Duration,
+    query: impl AsyncFnOnce(&mut PgConnection) -> Result<Option<R>, sqlx::Error>,
+) -> Result<Option<R>, sqlx::Error> {
+    let mut transaction = connection.begin_with(sql!("look/begin.sql")).await?;
+    let limits = sqlx::query(sql!("verify/limits.sql")).bind(most.as_millis().to_string());
+    limits.execute(&mut *transaction).await?;
+    let found = match hold_table(&mut transaction, table).await? {
+        true => query(&mut transaction).await?,
+        false => None,
+    };
+    transaction.rollback().await?;
+    Ok(found)
+}
