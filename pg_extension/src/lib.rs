@@ -27,7 +27,10 @@ extern "C-unwind" fn _PG_init() {
         rights: generator::forget_rights,
         last_id: generator::forget_last_id,
     });
-    page::watch_functions(settings::functions_run_as_owner);
+    page::watch_functions(page::FunctionSettings {
+        is_on: settings::functions_run_as_owner,
+        on_behalf_of: settings::on_behalf_of,
+    });
     generator::start();
 }
 

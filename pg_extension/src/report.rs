@@ -200,6 +200,34 @@ pub(crate) fn has_settings(function: &str) -> Report {
     ))
 }
 
+/// Of a procedure, which may end the transaction that says who is at work.
+pub(crate) fn is_procedure(procedure: &str) -> Report {
+    Report::new(b"42501", format!("procedure {procedure} cannot be called in this session"))
+        .detail("No superuser owns it, and shardid.functions_run_as_owner is on.")
+        .hint("SET ROLE to its owner in another session, and CALL it there.")
+}
+
+/// Of a function that may do anything, which an expression of somebody else calls.
+pub(crate) fn not_on_behalf(function: &str, role: &str) -> Report {
+    Report::new(
+        b"42501",
+        format!("function {function} is not called with a superuser's rights on behalf of role \"{role}\""),
+    )
+    .detail("A superuser owns it, it is not immutable, and an expression of what that role owns calls it.")
+    .hint("Have a function of that role call it, and the expression call that.")
+}
+
+/// Of a function of somebody else, which an expression calls whose owner may not.
+pub(crate) fn may_not_execute(function: &str) -> Report {
+    Report::new(b"42501", format!("permission denied for function {function}"))
+        .detail("It is called with the rights of shardid.on_behalf_of.")
+}
+
+pub(crate) fn no_role(role: &str) -> Report {
+    Report::new(b"42704", format!("role \"{role}\" does not exist"))
+        .hint("\\du in psql shows the roles.")
+}
+
 pub(crate) fn in_transaction_block() -> Report {
     Report::new(b"25001", "create_shards() cannot run inside a transaction block".into())
         .detail("It commits after every hundred shards.")

@@ -1,5 +1,7 @@
 //! The settings `shardid.*`: units, ranges, and what each means.
 
+use std::ffi::CString;
+
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 
 use crate::page;
@@ -11,6 +13,7 @@ static MAX_JUMP_MS: GucSetting<i32> = GucSetting::<i32>::new(3_600_000);
 static SHARD: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static BLOCK: GucSetting<i32> = GucSetting::<i32>::new(256);
 static FUNCTIONS_RUN_AS_OWNER: GucSetting<bool> = GucSetting::<bool>::new(false);
+static ON_BEHALF_OF: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 
 const DAY_MS: i32 = 86_400_000;
 
@@ -68,6 +71,11 @@ pub(crate) fn block() -> i64 {
 /// Whether functions that no superuser owns run as their owner where a superuser comes upon them.
 pub(crate) fn functions_run_as_owner() -> bool {
     FUNCTIONS_RUN_AS_OWNER.get()
+}
+
+/// Who owns what a superuser's statement reads or makes, where that is said.
+pub(crate) fn on_behalf_of() -> Option<CString> {
+    ON_BEHALF_OF.get().filter(|name| !name.is_empty())
 }
 
 /// Defines the settings and reserves their prefix.
@@ -137,6 +145,14 @@ pub(crate) fn register() {
         c"Whether a function that no superuser owns runs with its owner's rights in the session of a superuser.",
         c"It runs in a security-restricted operation, as in a REINDEX. The program shardid sets it in its sessions.",
         &FUNCTIONS_RUN_AS_OWNER,
+        GucContext::Suset,
+        GucFlags::empty(),
+    );
+    GucRegistry::define_string_guc(
+        c"shardid.on_behalf_of",
+        c"The role that owns what a superuser's statement reads or makes, while shardid.functions_run_as_owner is on.",
+        c"Functions run with its rights, and of those that superusers own only immutable ones are called. Empty: it is not said.",
+        &ON_BEHALF_OF,
         GucContext::Suset,
         GucFlags::empty(),
     );

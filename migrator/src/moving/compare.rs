@@ -18,7 +18,7 @@ use super::options::Verify;
 use super::outcome::Fence;
 use super::{following, stop};
 use crate::failure::Failure;
-use crate::postgres::{failure, hold_table, is_sqlstate, sql};
+use crate::postgres::{failure, hold_table, is_sqlstate, on_behalf, sql};
 
 /// As many rows are compared behind the fence, and as many bytes: some tenths of a second.
 const CHEAP_ROWS: i64 = 100_000;
@@ -202,8 +202,18 @@ async fn sum(server: &mut MoveSession, table: &str) -> Result<Sum, Failure> {
         return Err(replaced(server, table));
     }
     let statement = sum_statement(server, table).await?;
-    let row = sqlx::query_as(AssertSqlSafe(statement)).fetch_one(&mut server.connection).await;
+    let row = sum_of(server, table, statement).await;
     row.map_err(|error| failure(&server.node, &error))
+}
+
+async fn sum_of(
+    server: &mut MoveSession,
+    table: &str,
+    statement: String,
+) -> Result<Sum, sqlx::Error> {
+    let query = sqlx::query_as(AssertSqlSafe(statement));
+    on_behalf(&mut server.connection, table, async |connection| query.fetch_one(connection).await)
+        .await
 }
 
 /// The same; none where the server has run out of time.
@@ -215,7 +225,7 @@ async fn try_sum(server: &mut MoveSession, table: &str) -> Result<Option<Sum>, F
         Err(error) => return Err(failure(&server.node, &error)),
     }
     let statement = sum_statement(server, table).await?;
-    match sqlx::query_as(AssertSqlSafe(statement)).fetch_one(&mut server.connection).await {
+    match sum_of(server, table, statement).await {
         Ok(row) => Ok(Some(row)),
         Err(error) if is_sqlstate(&error, "57014") => Ok(None),
         Err(error) => Err(failure(&server.node, &error)),

@@ -11,6 +11,7 @@ use super::move_session::MoveSession;
 use super::printed::{Definition, Printed, take_apart};
 use crate::failure::Failure;
 use crate::postgres::installation::client_program;
+use crate::postgres::sql;
 
 /// The major version of the pg_dump that would be used.
 pub(super) async fn dump_version() -> Result<i32, Failure> {
@@ -63,14 +64,25 @@ impl Dump {
     }
 
     /// The statements of some lines of the list: first how a session has to be set for them, then a
-    /// text for each.
+    /// text for each, which is on behalf of who owns it.
     pub(super) async fn sql_of(&self, lines: &[String]) -> Result<Vec<String>, Failure> {
         let printed = self.printed(lines).await?;
-        let texts = printed.definitions.into_iter().filter_map(|definition| {
-            let text = definition.settings + &definition.text;
-            (!text.is_empty()).then_some(text)
-        });
-        Ok(std::iter::once(printed.settings).chain(texts).collect())
+        let mut texts = vec![printed.settings];
+        for definition in printed.definitions {
+            let owner = definition.owner().map_err(|title| {
+                Failure::new(format!("a name has \"; Owner: \" or the like in it: {title}"))
+                    .hint("rename it")
+            })?;
+            // An empty name would be none.
+            let owner = owner
+                .map_or("''".to_owned(), |owner| format!("\"{}\"", owner.replace('"', "\"\"")));
+            let text = definition.settings.clone() + &definition.text;
+            if !text.is_empty() {
+                texts.push(format!("SET LOCAL shardid.on_behalf_of = {owner};\n{text}"));
+            }
+        }
+        texts.push(sql!("session/on_own_behalf.sql").to_owned());
+        Ok(texts)
     }
 
     /// Every definition by what it is of, without the triggers that guard a copy and the rights

@@ -25,6 +25,7 @@ pub(super) struct Definition {
 }
 
 const TITLE: &str = "-- Name: ";
+const OWNER: &str = "; Owner: ";
 const END: &str = "-- PostgreSQL database dump complete";
 
 /// Takes a text of pg_restore apart.
@@ -100,6 +101,16 @@ impl Definition {
         let (name, rest) = self.title.rsplit_once("; Type: ").unwrap_or((&self.title, ""));
         let (kind, rest) = rest.split_once("; ").unwrap_or((rest, ""));
         (format!("{kind} {name}"), rest)
+    }
+
+    /// Who owns it, by its title; none where nobody does, an error where a name has what comes before that.
+    pub(super) fn owner(&self) -> Result<Option<&str>, &str> {
+        let Some((rest, owner)) = self.title.rsplit_once(OWNER) else { return Ok(None) };
+        if rest.contains(OWNER) || owner.contains("; ") && !owner.contains("; Tablespace: ") {
+            return Err(&self.title);
+        }
+        let owner = owner.split_once("; Tablespace: ").map_or(owner, |(owner, _)| owner);
+        Ok(Some(owner).filter(|owner| *owner != "-"))
     }
 
     /// Its lines, each with whether it begins outside of strings, quoted names and comments.
@@ -219,6 +230,7 @@ mod tests {
         assert_eq!(printed.settings.trim(), "SET row_security = off;");
         let [function, table] = printed.definitions.as_slice() else { panic!("there are two") };
         assert_eq!(function.text, body);
+        assert_eq!(function.owner(), Ok(Some("o")));
         assert_eq!(function.name(), ("FUNCTION f()".to_owned(), "Schema: s; Owner: o"));
         assert_eq!(table.settings, "SET default_tablespace = '';\n");
         assert_eq!(table.made_by, "ablespace = '';");
@@ -226,6 +238,23 @@ mod tests {
             table.text,
             "CREATE TABLE s.t (\n    id int\n);\nALTER TABLE ONLY s.t ALTER COLUMN id SET (n_distinct=5);"
         );
+    }
+
+    #[test]
+    fn an_owner_is_told_or_refused_whatever_names_are_like() {
+        for (title, owner) in [
+            ("t; Type: TABLE; Schema: s; Owner: o", Ok(Some("o"))),
+            ("t; Type: TABLE; Schema: s; Owner: o; Tablespace: fast", Ok(Some("o"))),
+            ("t; Type: COMMENT; Schema: s; Owner: -", Ok(None)),
+            ("t; Type: TABLE; Schema: s; Owner: o p\"q", Ok(Some("o p\"q"))),
+            ("t; Owner: x; Type: TABLE; Schema: s; Owner: o", Err(())),
+            ("t; Type: TABLE; Schema: s; Owner: o; Owner: p", Err(())),
+            ("t; Type: TABLE; Schema: s; Owner: o; p", Err(())),
+        ] {
+            let text = format!("-- Name: {title}\n--\n\nCREATE TABLE s.t ();\n");
+            let printed = take_apart(&text);
+            assert_eq!(printed.definitions[0].owner().map_err(|_| ()), owner, "{title}");
+        }
     }
 
     #[test]

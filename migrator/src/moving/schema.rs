@@ -72,6 +72,13 @@ pub(super) async fn make_indexes(context: &mut MoveContext<'_>) -> Result<(), Fa
     compare(context, parts.dump.definitions().await?, &BTreeSet::new()).await
 }
 
+/// Whether a line of contents says who sees which rows: it has to be there before the rows are, as clients that have a
+/// right may read them.
+fn keeps_out(line: &str) -> bool {
+    let is = |kind| description(line).is_some_and(|what| what.starts_with(kind));
+    is("ROW SECURITY ") || is("POLICY ")
+}
+
 /// The names of definitions that come later, with those of views that are made without their query
 /// until then, as one that is grouped by a primary key.
 fn to_come(late: &Definitions) -> BTreeSet<String> {
@@ -294,11 +301,10 @@ async fn parts(context: &mut MoveContext<'_>) -> Result<Parts, Failure> {
     let identity: BTreeSet<String> = identity.into_iter().collect();
     let dump = Dump::of(&context.source, &context.record.schema).await?;
     let mut early = dump.contents("pre-data").await?;
-    let (first, late): (Vec<_>, Vec<_>) = dump
-        .contents("post-data")
-        .await?
-        .into_iter()
-        .partition(|line| entry(line).is_some_and(|entry| identity.contains(&entry)));
+    let (first, late): (Vec<_>, Vec<_>) =
+        dump.contents("post-data").await?.into_iter().partition(|line| {
+            entry(line).is_some_and(|entry| identity.contains(&entry)) || keeps_out(line)
+        });
     early.extend(first);
     Ok(Parts { dump, early, late })
 }

@@ -80,6 +80,26 @@ pub(crate) async fn hold_table(
     sqlx::query_scalar(sql!("session/is_table.sql")).bind(table).fetch_one(connection).await
 }
 
+/// Reads a table that is held on behalf of who owns it: what its expressions call is called with that role's rights.
+pub(crate) async fn on_behalf<T>(
+    connection: &mut PgConnection,
+    table: &str,
+    read: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+) -> Result<T, sqlx::Error> {
+    let begin: Option<String> = sqlx::query_scalar(sql!("session/on_behalf.sql"))
+        .bind(table)
+        .fetch_optional(&mut *connection)
+        .await?;
+    if let Some(begin) = &begin {
+        sqlx::raw_sql(AssertSqlSafe(begin.as_str())).execute(&mut *connection).await?;
+    }
+    let found = read(connection).await?;
+    if begin.is_some() {
+        sqlx::raw_sql(sql!("session/on_own_behalf.sql")).execute(connection).await?;
+    }
+    Ok(found)
+}
+
 /// Why commits of a session would wait, where nobody is there to answer.
 pub(crate) async fn commits_wait(
     node: &NodeName,

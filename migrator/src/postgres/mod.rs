@@ -14,7 +14,7 @@ mod secret;
 mod statement;
 pub(crate) mod statistics;
 
-pub(crate) use connect::{commits_wait, connect, hold_table, who};
+pub(crate) use connect::{commits_wait, connect, hold_table, on_behalf, who};
 pub(crate) use error::{failure, is_sqlstate, message, part_of};
 pub(crate) use secret::Secret;
 pub(crate) use statement::sql;

@@ -10,7 +10,7 @@ use super::estate::IdColumn;
 use super::finding::could_not;
 use super::{Estate, Finding, rows};
 use crate::failure::Failure;
-use crate::postgres::sql;
+use crate::postgres::{on_behalf, sql};
 
 pub(super) async fn check(
     estate: &mut Estate<'_>,
@@ -24,12 +24,14 @@ pub(super) async fn check(
                 (column.is_foreign(), &column.sequence, &column.beyond)
             {
                 let highest = async |connection: &mut PgConnection| {
-                    highest(connection, sequence, query).await
+                    highest(connection, &column, sequence, query).await
                 };
                 match rows::read(visit, &column.table, most, highest).await {
-                    Ok(found) => findings.extend(found.map(|id| {
-                        Finding::on(&visit.node, problem(&column, id), mend(sequence, id))
-                    })),
+                    Ok(None) => {}
+                    Ok(Some((id, is_ahead))) => {
+                        let mend = if is_ahead { look(&column, id) } else { mend(sequence, id) };
+                        findings.push(Finding::on(&visit.node, problem(&column, id), mend));
+                    }
                     // The others are looked at all the same.
                     Err(failure) => findings.extend(could_not(&failure)),
                 }
@@ -39,7 +41,7 @@ pub(super) async fn check(
     Ok(findings)
 }
 
-/// The highest id beyond the sequence.
+/// The highest id beyond the sequence, and whether it is far ahead of the clock.
 ///
 /// The rows are those of before the sequence is looked at (the snapshot is
 /// taken by the first statement), so ids that are given out meanwhile are not
@@ -47,20 +49,34 @@ pub(super) async fn check(
 /// are none at once.
 async fn highest(
     connection: &mut PgConnection,
+    column: &IdColumn,
     sequence: &str,
     query: &str,
-) -> Result<Option<i64>, sqlx::Error> {
+) -> Result<Option<(i64, bool)>, sqlx::Error> {
     let last = sqlx::query_scalar(sql!("verify/last_id.sql")).bind(sequence);
     let last: Option<i64> = last.fetch_one(&mut *connection).await?;
     let Some(last) = last else { return Ok(None) };
     // Made by the server, which quoted the names in it.
-    sqlx::query_scalar(AssertSqlSafe(query)).bind(last).fetch_one(connection).await
+    let query = sqlx::query_scalar(AssertSqlSafe(query)).bind(last);
+    let read = async |connection: &mut PgConnection| query.fetch_one(connection).await;
+    let found: Option<i64> = on_behalf(connection, &column.table, read).await?;
+    let Some(id) = found else { return Ok(None) };
+    let is_ahead = sqlx::query_scalar(sql!("verify/is_ahead.sql")).bind(id).bind(&column.layout);
+    Ok(Some((id, is_ahead.fetch_one(connection).await?)))
 }
 
 fn problem(column: &IdColumn, id: i64) -> String {
     format!(
         "column {} of {} has id {id}, beyond what shard {} has given out",
         column.column, column.table, column.shard
+    )
+}
+
+/// To set the generator to an id of a far future would have it give none until then.
+fn look(column: &IdColumn, id: i64) -> String {
+    format!(
+        "its time is more than a day ahead of the clock: see where it is from: `SELECT * FROM id_explain({id});`, and give those rows new ones: `UPDATE {} SET {} = DEFAULT WHERE …`",
+        column.table, column.column
     )
 }
 

@@ -45,6 +45,8 @@ pub(super) struct IdColumn {
     pub(super) type_name: String,
     /// The shard that the ids are of.
     pub(super) shard: i32,
+    /// The layout of the generator, if it is here.
+    pub(super) layout: Option<String>,
     /// The shards that live in the table's schema.
     pub(super) homes: Vec<i32>,
     /// The sequence behind the ids; `None` where it is not on this node.
@@ -106,12 +108,9 @@ impl<'f> Estate<'f> {
     /// Fails where reading tables would run code of those who own them with a superuser's rights.
     pub(super) async fn check_guarded(&mut self) -> Result<(), Failure> {
         for visit in self.installed() {
-            if !visit.rows::<(i32,)>(sql!("verify/unguarded.sql")).await?.is_empty() {
-                return Err(Failure::new(
-                    "the library of the extension shardid is older than this program",
-                )
-                .at(format!("node {}", visit.node))
-                .hint("install the new one there, then `shardid apply`"));
+            let problems: Vec<(String, String)> = visit.rows(sql!("verify/unguarded.sql")).await?;
+            if let Some((problem, hint)) = problems.into_iter().next() {
+                return Err(Failure::new(problem).at(format!("node {}", visit.node)).hint(hint));
             }
         }
         Ok(())

@@ -8,6 +8,7 @@ use sqlx::postgres::PgConnection;
 use super::finding::could_not;
 use super::{Estate, Finding, rows};
 use crate::failure::Failure;
+use crate::postgres::on_behalf;
 
 pub(super) async fn check(
     estate: &mut Estate<'_>,
@@ -22,7 +23,10 @@ pub(super) async fn check(
             };
             // Made by the server, which quoted the names in it.
             let count = async |connection: &mut PgConnection| {
-                sqlx::query_as(AssertSqlSafe(query.as_str())).fetch_optional(connection).await
+                let query = sqlx::query_as(AssertSqlSafe(query.as_str()));
+                let count =
+                    async |connection: &mut PgConnection| query.fetch_optional(connection).await;
+                on_behalf(connection, &column.table, count).await
             };
             let found = rows::read::<(i64, Option<i64>)>(visit, &column.table, most, count).await;
             let (ids, example) = match found {

@@ -10,9 +10,15 @@
 //! SECURITY DEFINER. So it counts who has connected, and whether what goes on is restricted
 //! already, not who the user is. A function with settings of its own is not called: PostgreSQL would keep what it
 //! sets besides, and one of them may be a role.
+//!
+//! An expression also names functions of others than who wrote it, and of superusers. Where it is said on whose behalf a
+//! statement is (`shardid.on_behalf_of`: who owns the table that is read, or what is made), functions run with
+//! that role's rights, as far as it may execute them, and what superusers own is called only if it is immutable,
+//! which `lo_export` is not. What a superuser's own function calls in its body is not looked at.
 
 use core::cell::{Cell, RefCell};
-use core::ffi::{CStr, c_int};
+use core::ffi::{CStr, c_int, c_void};
+use std::ffi::CString;
 
 use pgrx::pg_guard;
 use pgrx::pg_sys::{self, Datum, FmgrHookEventType, FmgrInfo, Oid};
@@ -32,24 +38,49 @@ struct Before {
     settings: c_int,
 }
 
-static IS_ON: BackendLocal<Cell<fn() -> bool>> = BackendLocal::new(Cell::new(|| false));
+/// What a session has set.
+#[derive(Clone, Copy)]
+pub(crate) struct Settings {
+    /// Whether functions of others run with their rights.
+    pub(crate) is_on: fn() -> bool,
+    /// On behalf of which role a statement is, if that is said.
+    pub(crate) on_behalf_of: fn() -> Option<CString>,
+}
+
+/// A function that is at work.
+struct Frame {
+    /// None where it runs as its caller.
+    before: Option<Before>,
+    /// Whether a superuser has written it.
+    is_superusers: bool,
+}
+
+static SETTINGS: BackendLocal<Cell<Settings>> =
+    BackendLocal::new(Cell::new(Settings { is_on: || false, on_behalf_of: || None }));
 static OTHERS_NEED: BackendLocal<Cell<pg_sys::needs_fmgr_hook_type>> =
     BackendLocal::new(Cell::new(None));
 static OTHERS: BackendLocal<Cell<pg_sys::fmgr_hook_type>> = BackendLocal::new(Cell::new(None));
-/// An entry for each function that is at work and of which we are told; none where it runs as its caller.
-static AT_WORK: BackendLocal<RefCell<Vec<Option<Before>>>> =
-    BackendLocal::new(RefCell::new(Vec::new()));
+static OTHERS_ACCESS: BackendLocal<Cell<pg_sys::object_access_hook_type>> =
+    BackendLocal::new(Cell::new(None));
+/// Those that are at work, of which we are told.
+static AT_WORK: BackendLocal<RefCell<Vec<Frame>>> = BackendLocal::new(RefCell::new(Vec::new()));
 
 /// Has PostgreSQL ask before it calls a function, once, while the library loads.
-pub(crate) fn watch_functions(is_on: fn() -> bool) {
-    IS_ON.get().set(is_on);
+pub(crate) fn watch_functions(settings: Settings) {
+    SETTINGS.get().set(settings);
     // SAFETY: called once, while the library loads, which is never unloaded.
     unsafe {
         OTHERS_NEED.get().set(pg_sys::needs_fmgr_hook);
         OTHERS.get().set(pg_sys::fmgr_hook);
         pg_sys::needs_fmgr_hook = Some(needs);
         pg_sys::fmgr_hook = Some(called);
+        OTHERS_ACCESS.get().set(pg_sys::object_access_hook);
+        pg_sys::object_access_hook = Some(accessed);
     }
+}
+
+fn is_on() -> bool {
+    (SETTINGS.get().get().is_on)()
 }
 
 /// Whether PostgreSQL is to tell of each call of a function.
@@ -60,18 +91,22 @@ pub(crate) fn watch_functions(is_on: fn() -> bool) {
 unsafe extern "C-unwind" fn needs(function: Oid) -> bool {
     // SAFETY: what was there before us.
     OTHERS_NEED.get().get().is_some_and(|others| unsafe { others(function) })
-        || (IS_ON.get().get()() && of_others(function).is_some())
+        || (is_on() && not_built_in(function).is_some_and(|it| !it.is_superusers || it.is_written))
 }
 
-/// A function that no superuser owns.
-struct Others {
+/// A function that `initdb` has not made.
+struct Function {
     owner: Oid,
+    is_superusers: bool,
     is_definer: bool,
     has_settings: bool,
+    is_procedure: bool,
+    /// Whether it is in a language that says what it calls; else it is compiled.
+    is_written: bool,
 }
 
-/// What there is to know of a function, if no superuser owns it.
-fn of_others(function: Oid) -> Option<Others> {
+/// What there is to know of a function that is not PostgreSQL's own.
+fn not_built_in(function: Oid) -> Option<Function> {
     if function.to_u32() < FIRST_NORMAL_OID {
         return None;
     }
@@ -85,13 +120,72 @@ fn of_others(function: Oid) -> Option<Others> {
         let form = pg_sys::GETSTRUCT(row).cast::<pg_sys::FormData_pg_proc>();
         let mut is_null = true;
         pg_sys::SysCacheGetAttr(cache, row, pg_sys::Anum_pg_proc_proconfig as _, &raw mut is_null);
-        let (owner, is_definer) = ((*form).proowner, (*form).prosecdef);
+        let (owner, is_definer, language) = ((*form).proowner, (*form).prosecdef, (*form).prolang);
+        let is_procedure = (*form).prokind == pg_sys::PROKIND_PROCEDURE as core::ffi::c_char;
         pg_sys::ReleaseSysCache(row);
-        (!pg_sys::superuser_arg(owner)).then_some(Others {
+        Some(Function {
             owner,
+            is_superusers: pg_sys::superuser_arg(owner),
             is_definer,
             has_settings: !is_null,
+            is_procedure,
+            is_written: ![INTERNAL, C].contains(&language.to_u32()),
         })
+    }
+}
+
+/// Languages whose functions are compiled.
+const INTERNAL: u32 = 12;
+const C: u32 = 13;
+
+/// Called by PostgreSQL when a statement gets ready to call a function, whoever wrote it, among other occasions.
+///
+/// # Safety
+/// Called by PostgreSQL, within a transaction.
+#[pg_guard]
+unsafe extern "C-unwind" fn accessed(
+    access: pg_sys::ObjectAccessType::Type,
+    class: Oid,
+    object: Oid,
+    part: c_int,
+    argument: *mut c_void,
+) {
+    if let Some(others) = OTHERS_ACCESS.get().get() {
+        // SAFETY: what was there before us, with its own arguments.
+        unsafe { others(access, class, object, part, argument) };
+    }
+    if access == pg_sys::ObjectAccessType::OAT_FUNCTION_EXECUTE && is_on() {
+        may_call(object).unwrap_or_else(|report| report.throw());
+    }
+}
+
+/// Refuses a function that does more than look at its arguments, where a superuser would call it for somebody else.
+fn may_call(function: Oid) -> Result<(), Report> {
+    let Some(role) = (SETTINGS.get().get().on_behalf_of)() else { return Ok(()) };
+    let is_within_superusers = AT_WORK.get().borrow().last().is_some_and(|it| it.is_superusers);
+    // SAFETY: lookups.
+    let is_harmless = unsafe {
+        let immutable = pg_sys::PROVOLATILE_IMMUTABLE as core::ffi::c_char;
+        !is_superusers_turn() || pg_sys::func_volatile(function) == immutable
+    };
+    let is_others = || not_built_in(function).is_some_and(|it| !it.is_superusers);
+    if is_within_superusers || is_harmless || is_others() {
+        return Ok(());
+    }
+    Err(report::not_on_behalf(&function_name(function), &text::from_server(role.to_bytes())))
+}
+
+/// Whether a superuser is at work, and nothing restricts what goes on.
+///
+/// # Safety
+/// Within a transaction.
+unsafe fn is_superusers_turn() -> bool {
+    let (mut user, mut context) = (Oid::INVALID, 0);
+    // SAFETY: a lookup, and plain variables of the backend.
+    unsafe {
+        pg_sys::GetUserIdAndSecContext(&raw mut user, &raw mut context);
+        let restricted = pg_sys::SECURITY_RESTRICTED_OPERATION as c_int;
+        context & restricted == 0 && pg_sys::superuser_arg(user)
     }
 }
 
@@ -107,8 +201,8 @@ unsafe extern "C-unwind" fn called(
 ) {
     if event == FmgrHookEventType::FHET_START {
         // SAFETY: the function that is about to be called.
-        let before = unsafe { begin((*function).fn_oid) }.unwrap_or_else(|report| report.throw());
-        AT_WORK.get().borrow_mut().push(before);
+        let frame = unsafe { begin((*function).fn_oid) }.unwrap_or_else(|report| report.throw());
+        AT_WORK.get().borrow_mut().push(frame);
     }
     if let Some(others) = OTHERS.get().get() {
         // SAFETY: what was there before us, with its own argument.
@@ -117,7 +211,7 @@ unsafe extern "C-unwind" fn called(
     if event == FmgrHookEventType::FHET_START {
         return;
     }
-    let before = AT_WORK.get().borrow_mut().pop().flatten();
+    let before = AT_WORK.get().borrow_mut().pop().and_then(|frame| frame.before);
     if let Some(before) = before {
         // SAFETY: what was there before the function. After an error its settings end with the
         // transaction or the savepoint, as ever.
@@ -132,32 +226,71 @@ unsafe extern "C-unwind" fn called(
     }
 }
 
-/// Goes on as the owner of a function that no superuser owns, where a superuser has connected and nothing
-/// restricts what goes on yet.
+/// Goes on with the rights of those on whose behalf a function is called that no superuser owns, or of its owner,
+/// where a superuser has connected and nothing restricts what goes on yet.
 ///
 /// # Safety
 /// Within a transaction.
-unsafe fn begin(function: Oid) -> Result<Option<Before>, Report> {
+unsafe fn begin(function: Oid) -> Result<Frame, Report> {
     // SAFETY: lookups and plain variables of the backend.
     unsafe {
+        let found = not_built_in(function);
+        let is_superusers = found.as_ref().is_none_or(|it| it.is_superusers);
+        let as_it_is = Frame { before: None, is_superusers };
         let (mut user, mut context) = (Oid::INVALID, 0);
         pg_sys::GetUserIdAndSecContext(&raw mut user, &raw mut context);
         let restricted = pg_sys::SECURITY_RESTRICTED_OPERATION as c_int;
         if context & restricted != 0
-            || !IS_ON.get().get()()
+            || !is_on()
             || !pg_sys::superuser_arg(pg_sys::GetAuthenticatedUserId())
         {
-            return Ok(None);
+            return Ok(as_it_is);
         }
-        let Some(Others { owner, is_definer, has_settings }) = of_others(function) else {
-            return Ok(None);
-        };
-        if has_settings {
+        let Some(it) = found.filter(|it| !it.is_superusers) else { return Ok(as_it_is) };
+        if it.has_settings {
             return Err(report::has_settings(&function_name(function)));
         }
+        // A ROLLBACK in it would bring the superuser back.
+        if it.is_procedure {
+            return Err(report::is_procedure(&function_name(function)));
+        }
+        let role = on_behalf_of()?.unwrap_or(it.owner);
+        if role != it.owner && !may_execute(function, role) {
+            return Err(report::may_not_execute(&function_name(function)));
+        }
         let settings = pg_sys::NewGUCNestLevel();
-        pg_sys::SetUserIdAndSecContext(owner, context | restricted);
-        Ok(Some(Before { user: (!is_definer).then_some((user, context)), settings }))
+        let runs_as = if it.is_definer { it.owner } else { role };
+        pg_sys::SetUserIdAndSecContext(runs_as, context | restricted);
+        let before = Before { user: (!it.is_definer).then_some((user, context)), settings };
+        Ok(Frame { before: Some(before), is_superusers: false })
+    }
+}
+
+/// On behalf of which role a statement is, if that is said and it is no superuser: what a superuser wrote is trusted
+/// with the rights of those whose functions it calls.
+fn on_behalf_of() -> Result<Option<Oid>, Report> {
+    let Some(name) = (SETTINGS.get().get().on_behalf_of)() else { return Ok(None) };
+    // SAFETY: lookups.
+    unsafe {
+        let role = pg_sys::get_role_oid(name.as_ptr(), true);
+        if role == Oid::INVALID {
+            return Err(report::no_role(&text::from_server(name.to_bytes())));
+        }
+        Ok((!pg_sys::superuser_arg(role)).then_some(role))
+    }
+}
+
+/// # Safety
+/// Within a transaction.
+unsafe fn may_execute(function: Oid, role: Oid) -> bool {
+    let execute = pg_sys::AclMode::from(pg_sys::ACL_EXECUTE);
+    // SAFETY: a lookup.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let answer = pg_sys::pg_proc_aclcheck(function, role, execute);
+        #[cfg(not(feature = "pg15"))]
+        let answer = pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, role, execute);
+        answer == pg_sys::AclResult::ACLCHECK_OK
     }
 }
 

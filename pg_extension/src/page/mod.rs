@@ -33,5 +33,5 @@ mod watch;
 
 pub(crate) use backend::{BackendLocal, no_backtraces, reserve_settings};
 pub(crate) use follower::own_rows_are_left_out;
-pub(crate) use functions::watch_functions;
+pub(crate) use functions::{Settings as FunctionSettings, watch_functions};
 pub(crate) use watch::{Forget, watch};

@@ -1,14 +1,19 @@
 -- Has functions of others that a statement of ours comes upon, as an index or a CHECK calls them, run with the
--- rights of their owners, not with those of a superuser. A server without the library has none of our shards,
--- and one with an older library does not know the setting: what needs it asks for it.
+-- rights of their owners, not with those of a superuser, and no view or foreign table of others read at all. A server
+-- without the library has none of our shards, and one with an older library does not know the setting: what needs it asks for it.
 DO $do$
 BEGIN
-    IF (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.rolname = current_user) THEN
+    IF NOT (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.rolname = current_user) THEN
+        RETURN;
+    END IF;
+    PERFORM pg_catalog.set_config(s.name, 'view, foreign-table', false)
+       FROM pg_catalog.pg_settings s WHERE s.name = 'restrict_nonsystem_relation_kind';
+    BEGIN
         LOAD '$libdir/shardid';
         PERFORM pg_catalog.set_config('shardid.functions_run_as_owner', 'on', false);
-    END IF;
-EXCEPTION
-    WHEN undefined_file OR undefined_object OR invalid_name THEN
-        NULL;
+    EXCEPTION
+        WHEN undefined_file OR undefined_object OR invalid_name THEN
+            NULL;
+    END;
 END
 $do$

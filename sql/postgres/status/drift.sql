@@ -1,5 +1,15 @@
 -- Shards whose last id is ahead of this server's clock, the furthest first.
-SELECT shard, ceil(extract(epoch FROM drift) * 1000)::bigint AS drift_ms
-  FROM shardid.shards
- WHERE drift > interval '0' AND state IN ('open', 'fenced')
- ORDER BY drift DESC, shard
+SELECT s.shard, ceil(extract(epoch FROM ahead.drift) * 1000)::bigint AS drift_ms
+  FROM shardid.shard s
+  JOIN shardid.layout l ON l.name = s.layout
+  JOIN pg_sequence q ON q.seqrelid = s.sequence::oid
+ CROSS JOIN LATERAL (
+     SELECT CASE WHEN has_sequence_privilege(q.seqrelid, 'USAGE, SELECT') THEN nullif(pg_sequence_last_value(q.seqrelid::regclass), q.seqstart) END
+ ) AS i (last)
+ -- What is no id of its layout is of no time.
+ CROSS JOIN LATERAL (
+     SELECT CASE WHEN i.last BETWEEN 0 AND ((l.ticks - 1)::numeric * l.shards + l.shards - 1) * l.slots + l.slots - 1
+                 THEN l.epoch + l.tick * (i.last / l.slots / l.shards) - clock_timestamp() END
+ ) AS ahead (drift)
+ WHERE ahead.drift > interval '0' AND s.state IN ('open', 'fenced')
+ ORDER BY ahead.drift DESC, s.shard

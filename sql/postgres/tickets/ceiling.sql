@@ -1,2 +1,2 @@
 -- Below which number a ticket ($1) ends on this server, if it does.
-SELECT ceiling FROM shardid.tickets WHERE name = $1
+SELECT ceiling FROM shardid.ticket WHERE name = $1

@@ -40,6 +40,7 @@ SELECT format('%I.%I', n.nspname, c.relname)       AS table,
        format('%I.next_id()', n.nspname)           AS own_default,
        format_type(a.atttypid, NULL)               AS type,
        t.shard,
+       t.layout,
        ARRAY(SELECT h.shard FROM home h WHERE h.schema = n.oid ORDER BY h.shard) AS homes,
        (SELECT format('%I.%I', sn.nspname, s.relname) FROM pg_class s
           JOIN pg_namespace sn ON sn.oid = s.relnamespace WHERE s.oid = t.sequence) AS sequence,

@@ -33,17 +33,45 @@ fn a_plan_touches_nothing_and_needs_no_right_to() {
     assert!(error.contains("permission denied"), "{error}");
 }
 
+/// Views in our schema were read with a superuser's rights, wherever the extension was not there yet.
+#[test]
+fn what_somebody_else_has_made_in_our_schema_is_named_and_not_read() {
+    let cluster = Cluster::of(2, 8);
+    let node = &cluster.nodes[1];
+    let maker = node.role("maker");
+    let reads = "SELECT pg_read_file('PG_VERSION')::int / 0";
+    node.psql(&format!("GRANT CREATE ON DATABASE {} TO {maker}", node.name()));
+    node.psql(&format!(
+        "SET ROLE {maker}; CREATE SCHEMA shardid;
+         CREATE VIEW shardid.shard AS {reads} AS shard; CREATE VIEW shardid.layout AS {reads} AS name;
+         CREATE VIEW shardid.cluster AS {reads} AS name; CREATE VIEW shardid.tickets AS {reads} AS name;
+         CREATE VIEW shardid.ticket AS {reads} AS name"
+    ));
+    let words = format!("pg2: schema shardid is role {maker}'s, and not the extension's");
+    for command in ["plan", "verify", "status", "apply"] {
+        let run = cluster.run(&[command]);
+        assert_ne!(run.code, 0, "{command}: {}", run.stdout);
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(said.contains(&words), "{command}: {said}");
+    }
+    node.psql("ALTER SCHEMA shardid RENAME TO theirs");
+    cluster.run(&["apply", "--yes"]).ok();
+}
+
 #[test]
 fn the_server_itself_forbids_a_plan_to_write() {
     let cluster = Cluster::applied(1, 4);
+    let reader = cluster.nodes[0].role("reader");
     // Whoever looks meets a function that wants to write.
-    cluster.nodes[0].psql(
-        "CREATE TABLE seen (at timestamptz);
+    cluster.nodes[0].psql(&format!(
+        "GRANT pg_read_all_data TO {reader};
+         CREATE TABLE seen (at timestamptz);
          CREATE FUNCTION public.spy() RETURNS boolean LANGUAGE plpgsql
              AS $$ BEGIN INSERT INTO public.seen VALUES (now()); RETURN true; END $$;
-         ALTER TABLE shardid.shard RENAME TO shard_itself;
-         CREATE VIEW shardid.shard AS SELECT * FROM shardid.shard_itself WHERE public.spy();",
-    );
+         ALTER TABLE shardid.shard ENABLE ROW LEVEL SECURITY;
+         CREATE POLICY spy ON shardid.shard USING (public.spy())"
+    ));
+    cluster.edit("postgres://postgres@", &format!("postgres://{reader}@"));
     let error = cluster.run(&["plan"]);
     assert!(error.stderr.contains("cannot execute INSERT in a read-only transaction"), "{error:?}");
 }

@@ -4,6 +4,7 @@
 mod ahead;
 mod another_database;
 mod applications;
+mod behalf;
 mod behind;
 mod carried;
 mod catalog;

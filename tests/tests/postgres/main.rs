@@ -2,6 +2,7 @@
 
 mod account;
 mod ask;
+mod behalf;
 mod capacity;
 mod changes;
 mod clock;

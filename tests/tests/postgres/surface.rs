@@ -34,7 +34,7 @@ UNION ALL
 SELECT format('schema %s', n.nspname) FROM pg_namespace n
 JOIN pg_depend d ON d.classid = 'pg_namespace'::regclass AND d.objid = n.oid AND d.deptype = 'e'
 UNION ALL
-SELECT format('setting %s: %s, %s, %s', s.name, concat_ws(' ', s.boot_val, s.unit), coalesce(s.min_val || ' to ' || s.max_val, 'on or off'), s.context)
+SELECT format('setting %s: %s, %s, %s', s.name, concat_ws(' ', s.boot_val, s.unit), coalesce(s.min_val || ' to ' || s.max_val, CASE s.vartype WHEN 'bool' THEN 'on or off' ELSE 'a name' END), s.context)
 FROM pg_settings s WHERE s.name LIKE 'shardid.%'
 ORDER BY 1";
 
@@ -83,7 +83,7 @@ fn everything_public_has_a_comment() {
         "SELECT id_text(1); SELECT count(*), count(nullif(short_desc, '')), count(nullif(extra_desc, '')) \
          FROM pg_settings WHERE name LIKE 'shardid.%'",
     );
-    assert_eq!(settings, "0000000000001\n7|7|7");
+    assert_eq!(settings, "0000000000001\n8|8|8");
     // What a user makes with it says what it is as well.
     database.psql("SELECT create_shard(5)");
     let made = database.psql(

@@ -17,7 +17,14 @@ pub(super) struct Needs {
     layouts: Vec<String>,
     rules: Vec<String>,
     hints: Vec<String>,
+    /// Who owns anything of it.
+    owners: Vec<String>,
+    /// What these may do where the schema is.
+    powers: Vec<Power>,
 }
+
+/// A role, and what it may do anywhere on its server.
+type Power = (String, String);
 
 /// What the schema of a shard needs, as its server knows it.
 pub(super) async fn needs(
@@ -30,14 +37,30 @@ pub(super) async fn needs(
     let (kinds, names, homes) = needs.into_iter().collect();
     let layouts: Vec<(String, String, String)> =
         source.rows(sqlx::query_as(sql!("move/check/layouts.sql")).bind(shard.as_sql())).await?;
+    let owners = sqlx::query_scalar(sql!("move/closure.sql", "move/check/owners.sql")).bind(schema);
+    let owners: Vec<String> = source.column(owners).await?;
+    let powers = powers(source, &owners).await?;
+    let (layouts_needed, rules, hints) = (Vec::new(), Vec::new(), Vec::new());
     let mut needs =
-        Needs { kinds, names, homes, layouts: Vec::new(), rules: Vec::new(), hints: Vec::new() };
+        Needs { kinds, names, homes, layouts: layouts_needed, rules, hints, owners, powers };
     for (layout, rule, hint) in layouts {
         needs.layouts.push(layout);
         needs.rules.push(rule);
         needs.hints.push(hint);
     }
     Ok(needs)
+}
+
+async fn powers(server: &mut MoveSession, roles: &[String]) -> Result<Vec<Power>, Failure> {
+    server.rows(sqlx::query_as(sql!("move/check/powers.sql")).bind(roles.to_vec())).await
+}
+
+/// Of a role of the same name that may do more: whoever has it on the one server may not have it on the other.
+fn more_powerful((role, power): &Power) -> Problem {
+    (
+        format!("role {role}, which owns part of the shard, {power} here, and not where the shard is"),
+        "a function that it owns could do that here: give what it owns to another role, or have the role be the same on both".into(),
+    )
 }
 
 /// What of that a server has not.
@@ -53,5 +76,7 @@ pub(super) async fn target_problems(
         .bind(needs.rules)
         .bind(needs.hints);
     problems.extend(target.rows(query).await?);
+    let there = powers(target, &needs.owners).await?;
+    problems.extend(there.iter().filter(|power| !needs.powers.contains(power)).map(more_powerful));
     Ok(problems)
 }

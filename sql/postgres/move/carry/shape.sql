@@ -14,7 +14,8 @@ SELECT md5(coalesce(string_agg(line, E'\n' ORDER BY line COLLATE "C"), '')) AS s
       LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
      WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
     UNION ALL
-    SELECT format('%s: %s', c.relname, pg_get_constraintdef(k.oid))
+    -- What is inherited pg_dump makes as the parent has it, valid or not.
+    SELECT format('%s: %s', c.relname, regexp_replace(pg_get_constraintdef(k.oid), ' NOT VALID$', ''))
       FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
       JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE n.nspname = $1 AND k.contype <> 'n'

@@ -20,3 +20,9 @@ SELECT format('schema %I holds the sequence of shard %s too', $2::text, s.shard)
   JOIN pg_class c ON c.oid = s.sequence
   JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE s.shard <> $1 AND n.nspname = $2
+UNION ALL
+-- Whoever may write to that table may have it name anything.
+SELECT format('relation %s is no generator of shard %s, as shardid.shard has it', s.sequence, s.shard),
+       format('UPDATE shardid.shard SET sequence = ... WHERE shard = %s; there has to name the sequence that create_shard made', s.shard)
+  FROM shardid.shard s
+ WHERE s.shard = $1 AND s.state = 'open' AND NOT shardid.is_generator(s.sequence::regclass, s.shard, s.layout)

@@ -1,0 +1,7 @@
+-- The roles that own anything of a schema ($1), but for the first superuser.
+SELECT DISTINCT r.rolname::text
+  FROM inside i
+  JOIN pg_shdepend s ON s.classid = i.classid AND s.objid = i.objid AND s.deptype = 'o'
+   AND s.refclassid = 'pg_authid'::regclass AND s.dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+  JOIN pg_roles r ON r.oid = s.refobjid
+ ORDER BY 1

@@ -1,0 +1,184 @@
+//! A move and `verify` are a superuser's, and what they come upon is somebody else's: no expression there does more
+//! than its owner may, nothing is read through a view, and no role of a name gains what another has.
+
+use shardid_tests::estate::{Estate, schema};
+
+use crate::shared;
+
+/// Two nodes with roles that own parts of shard 0.
+fn estate() -> (Estate, String) {
+    let estate = Estate::start(2, 4);
+    let schema = schema(0);
+    for node in estate.nodes() {
+        estate.psql(&node, "CREATE ROLE alice; CREATE ROLE bob; CREATE ROLE tenant");
+    }
+    estate.psql("pg1", &format!("GRANT ALL ON SCHEMA {schema} TO alice, bob"));
+    (estate, schema)
+}
+
+const MOVE: [&str; 5] = ["move", "0", "--to", "pg2", "--yes"];
+
+#[test]
+fn a_function_runs_as_who_owns_the_expression_and_not_as_who_wrote_it() {
+    let (estate, schema) = estate();
+    estate.psql(
+        "pg1",
+        &format!(
+            "SET ROLE bob;
+             CREATE FUNCTION {schema}.of_bob() RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $f$
+             BEGIN
+                 IF current_user = 'bob' THEN RAISE EXCEPTION 'somebody else has made this run as bob'; END IF;
+                 RETURN true;
+             END $f$;
+             SET ROLE alice;
+             CREATE DOMAIN {schema}.dom AS bigint CHECK ({schema}.of_bob());
+             CREATE TABLE {schema}.t (id bigint PRIMARY KEY DEFAULT {schema}.next_id(), a bigint[] DEFAULT ('{{6}}'::{schema}.dom[])::bigint[]);
+             CREATE INDEX ON {schema}.t (id) WHERE {schema}.of_bob();
+             INSERT INTO {schema}.t VALUES (7)"
+        ),
+    );
+    let found = estate.run(&["verify", "--data"]);
+    assert!(!found.stdout.contains("could not look"), "{}", found.stdout);
+    estate.run(&MOVE).ok();
+}
+
+/// The check of domains is of another moment than the dump; nothing hangs on it.
+#[test]
+fn what_a_definition_has_the_server_compute_is_no_way_to_what_a_superuser_may() {
+    let (estate, schema) = estate();
+    estate.psql(
+        "pg1",
+        &format!(
+            "SET ROLE alice;
+             CREATE FUNCTION {schema}.g(a text DEFAULT pg_read_file('PG_VERSION')) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+             CREATE DOMAIN {schema}.dom AS bigint CHECK ({schema}.g());
+             CREATE TABLE {schema}.t (id bigint PRIMARY KEY, a int DEFAULT cardinality('{{6}}'::{schema}.dom[]))"
+        ),
+    );
+    let refused = estate.run(&MOVE);
+    assert_ne!(refused.code, 0, "{}", refused.stdout);
+    assert!(
+        refused.stderr.contains("function pg_read_file(text) is not called"),
+        "{}",
+        refused.stderr
+    );
+    estate.run(&["abort", &estate.last_move(0), "--yes"]).ok();
+    estate.assert_no_trace(0);
+}
+
+/// They came with the indexes, and who had a right read all rows until then.
+#[test]
+fn policies_are_there_before_the_rows_are() {
+    let (estate, schema) = estate();
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE TABLE {schema}.docs (id bigint PRIMARY KEY, owner name);
+             ALTER TABLE {schema}.docs OWNER TO alice;
+             ALTER TABLE {schema}.docs ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY own ON {schema}.docs USING (owner = current_user);
+             GRANT USAGE ON SCHEMA {schema} TO tenant; GRANT SELECT ON {schema}.docs TO tenant;
+             INSERT INTO {schema}.docs VALUES (1, 'tenant'), (2, 'alice')"
+        ),
+    );
+    estate.run_cut("copying/before-Subscribe", &MOVE);
+    let guarded = format!(
+        "SELECT c.relrowsecurity AND EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid)
+           FROM pg_class c WHERE c.oid = '{schema}.docs'::regclass"
+    );
+    assert_eq!(estate.psql("pg2", &guarded), "t");
+    estate.run(&["resume", &estate.last_move(0)]).ok();
+    let seen = estate.psql("pg2", &format!("SET ROLE tenant; SELECT count(*) FROM {schema}.docs"));
+    assert!(seen.ends_with('1'), "{seen}");
+}
+
+#[test]
+fn a_role_that_may_do_more_where_the_shard_goes_is_refused() {
+    let (estate, schema) = estate();
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE TABLE {schema}.t (id bigint PRIMARY KEY); ALTER TABLE {schema}.t OWNER TO alice"
+        ),
+    );
+    for (more, less, power) in [
+        ("ALTER ROLE alice SUPERUSER", "ALTER ROLE alice NOSUPERUSER", "is a superuser"),
+        (
+            "ALTER ROLE alice BYPASSRLS",
+            "ALTER ROLE alice NOBYPASSRLS",
+            "sees past row level security",
+        ),
+        (
+            "GRANT pg_execute_server_program TO bob; GRANT bob TO alice",
+            "REVOKE bob FROM alice",
+            "is a member of role pg_execute_server_program",
+        ),
+    ] {
+        estate.psql("pg2", more);
+        let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
+        let words = format!("role alice, which owns part of the shard, {power} here");
+        assert!(refused.contains(&words), "{words:?} is not in {refused}");
+        estate.psql("pg2", less);
+    }
+    estate.run(&MOVE).ok();
+}
+
+/// Whoever may write to `shardid.shard` had whole schemas of others moved, and dropped by `retire`.
+#[test]
+fn a_shard_whose_sequence_is_none_of_ours_is_not_moved() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE SCHEMA payroll; CREATE TABLE payroll.pay (id bigserial PRIMARY KEY);
+             CREATE TABLE payroll.kept AS SELECT sequence FROM shardid.shard WHERE shard = {shard};
+             UPDATE shardid.shard SET sequence = 'payroll.pay_id_seq'::regclass WHERE shard = {shard}"
+        ),
+    );
+    let refused = estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).refused();
+    let words = format!("relation payroll.pay_id_seq is no generator of shard {shard}");
+    assert!(refused.contains(&words), "{refused}");
+    estate.psql(
+        "pg1",
+        &format!("UPDATE shardid.shard SET sequence = (SELECT sequence FROM payroll.kept) WHERE shard = {shard}; DROP SCHEMA payroll CASCADE"),
+    );
+}
+
+/// pg_dump makes it as the parent's is, and the copy was taken for changed.
+#[test]
+fn a_check_that_a_child_has_valid_and_its_parent_not_is_moved() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let schema = schema(shard);
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE TABLE {schema}.a (id bigint PRIMARY KEY, b int);
+             ALTER TABLE {schema}.a ADD CONSTRAINT pos CHECK (b < 1000) NOT VALID;
+             CREATE TABLE {schema}.ch (x int) INHERITS ({schema}.a); ALTER TABLE {schema}.ch ADD PRIMARY KEY (id)"
+        ),
+    );
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+}
+
+/// By a foreign table a superuser comes to another server without a password.
+#[test]
+fn verify_reads_no_view_and_no_foreign_table() {
+    let (estate, schema) = estate();
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE EXTENSION postgres_fdw;
+             GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw TO alice; GRANT CREATE ON DATABASE app TO alice;
+             SET ROLE alice;
+             CREATE SERVER loop FOREIGN DATA WRAPPER postgres_fdw; CREATE USER MAPPING FOR PUBLIC SERVER loop OPTIONS (user 'postgres');
+             CREATE TABLE {schema}.z (id bigint DEFAULT {schema}.next_id(), n int) PARTITION BY RANGE (n);
+             CREATE FOREIGN TABLE {schema}.zf PARTITION OF {schema}.z FOR VALUES FROM (1) TO (10) SERVER loop OPTIONS (schema_name 'x', table_name 'v')"
+        ),
+    );
+    let found = estate.run(&["verify", "--data"]);
+    assert!(
+        found.stdout.contains("access to non-system foreign table is restricted"),
+        "{}",
+        found.stdout
+    );
+}
