@@ -49,8 +49,8 @@ pub use spread::{SpreadError, spread};
 pub use tickets::{
     ByHand, ChangeEffect, ChangeState, Class, KnownServer, KnownTicket, MARGIN, NoRoom, NotGone,
     SERVERS_MAX, Seen, SeenAt, TicketChange, TicketNote, TicketPlan, TicketProblem, TicketServer,
-    TicketState, TicketStep, TicketTruth, change_effects, classes, first_floor, forgotten_above,
-    next_change_state, problems, safe_floor, ticket_plan, unseen,
+    TicketState, TicketStep, TicketTruth, change_effects, classes, first_floor, forgetful_steps,
+    forgotten_above, has_forgotten, next_change_state, problems, safe_floor, ticket_plan, unseen,
 };
 pub use truth::{
     CatalogCluster, CatalogNode, CatalogTruth, Extension, Membership, Migration, NodeTruth, Truth,

@@ -7,9 +7,9 @@ use shardid_cluster::{
     problems, ticket_plan, unseen,
 };
 
-use super::change::{Said, Wanted, change, now_us, resume};
+use super::change::{Wanted, change, now_us, resume};
 use super::look::{Look, look};
-use super::{Session, TicketJournal, TicketServer};
+use super::{Said, Session, TicketJournal, TicketServer};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -157,6 +157,11 @@ async fn take(
             server.raise(ticket, *floor).await?;
             saw(journal, truth, ticket, node, *floor).await?;
         }
+        TicketStep::Close { ticket, node, floor, .. } => {
+            let mut server = TicketServer::connect(file, node, "apply").await?;
+            server.close_above(ticket, *floor).await?;
+            saw(journal, truth, ticket, node, *floor).await?;
+        }
         TicketStep::Realign { ticket, before, after, above } => {
             // A step before this one may have written it.
             let known = journal.read().await?.known.get(ticket).map(|known| known.nodes());
@@ -173,7 +178,7 @@ async fn take(
         TicketStep::Resume { ticket } => {
             let standing = truth.changes.iter().find(|change| change.ticket == *ticket);
             if let Some(standing) = standing {
-                let said = Said { restored: &options.restored, ..Said::default() };
+                let said = Said { restored: &options.restored, is_closed: true, ..Said::default() };
                 resume(file, journal, standing.clone(), said, options.wait).await?;
             }
         }

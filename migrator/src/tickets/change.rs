@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use shardid_cluster::{
-    ChangeEffect, ChangeState, MARGIN, NodeName, NotGone, SeenAt, TicketChange, TicketName,
-    TicketState, TicketTruth, change_effects, first_floor, forgotten_above, next_change_state,
-    problems, unseen,
+    ChangeEffect, ChangeState, MARGIN, NodeName, SeenAt, TicketChange, TicketName, TicketTruth,
+    change_effects, first_floor, next_change_state,
 };
 
 use super::look::look;
 use super::server::Limited;
+use super::standing::{
+    Said, check_gone, check_there, close_forgetful, go_above_forgotten, handing_out, highest,
+    take_all, take_strays, why_anew, without,
+};
 use super::{TicketJournal, TicketServer};
 use crate::cuts;
 use crate::failure::Failure;
@@ -45,7 +48,8 @@ impl Wanted {
                 && truth.state(node, &self.ticket).is_some_and(|state| !state.has_ended())
         });
         before.extend(strays.cloned());
-        let states = before.iter().filter(|node| !self.gone.contains(node));
+        // One that comes back stands where it ended, or above what it had forgotten.
+        let states = before.iter().chain(&self.after).filter(|node| !self.gone.contains(node));
         let states = states.filter_map(|node| truth.state(node, &self.ticket));
         let floor = first_floor(states, self.above).map_err(|error| {
             Failure::new(error)
@@ -82,17 +86,6 @@ pub(crate) async fn change(
     intent::drive(&mut run).await.map_err(|failure| standing(failure, &change))
 }
 
-/// What somebody says of the servers of a change that is unfinished.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Said<'a> {
-    /// They were restored from a backup.
-    pub(crate) restored: &'a [NodeName],
-    /// They are gone for good.
-    pub(crate) gone: &'a [NodeName],
-    /// A number at or above all that those can have handed out.
-    pub(crate) above: Option<u64>,
-}
-
 /// Goes on with a change that is unfinished. Returns it as it has ended.
 pub(crate) async fn resume(
     file: &ClusterFile,
@@ -102,44 +95,51 @@ pub(crate) async fn resume(
     wait: Duration,
 ) -> Result<TicketChange, Failure> {
     let restored = said.restored;
-    let truth = look(file, "tickets", true).await.map_err(|failure| standing(failure, &change))?;
-    let truth = truth.truth;
-    let is_outdated = is_outdated(&change, &truth);
-    match is_outdated {
+    let truth = look(file, "tickets", true).await;
+    let mut truth = truth.map_err(|failure| unfinished(failure, &change))?.truth;
+    let closed = match said.is_closed {
+        true => Ok(false),
+        false => close_forgetful(file, &change, &truth, restored, now_us(), wait).await,
+    };
+    if closed.map_err(|failure| unfinished(failure, &change))? {
+        let again = look(file, "tickets", true).await;
+        truth = again.map_err(|failure| standing(failure, &change))?.truth;
+    }
+    let begins_anew = why_anew(&change, &truth, restored).is_some();
+    match begins_anew {
         true => take_all(&mut change, &truth),
         false => take_strays(&mut change, &truth),
     }
     .map_err(|failure| standing(failure, &change))?;
     check_gone(&change, &truth, said).map_err(|failure| standing(failure, &change))?;
-    let without = without(&change, &truth, said).map_err(|failure| standing(failure, &change))?;
-    check_there(&without, &truth).map_err(|failure| standing(failure, &change))?;
-    let servers = connect(file, &without, &journal.node, wait)
+    let without_gone =
+        without(&change, &truth, said).map_err(|failure| standing(failure, &change))?;
+    check_there(&without_gone, &truth).map_err(|failure| standing(failure, &change))?;
+    let servers = connect(file, &without_gone, &journal.node, wait)
         .await
         .map_err(|failure| standing(failure, &change))?;
     cuts::at(format_args!("tickets/before-take"));
     journal.take(&mut change).await.map_err(|failure| standing(failure, &change))?;
-    if is_outdated && self::is_outdated(&change, &truth) {
+    if begins_anew && let Some(why) = why_anew(&change, &truth, restored) {
         let handing_out = handing_out(&change.ticket, &truth);
-        let anew = change.anew(&handing_out).map_err(|error| {
+        let anew = change.anew(&handing_out, highest(&change, &truth)).map_err(|error| {
             standing(Failure::new(error).at(format!("ticket {}", change.ticket)), &change)
         })?;
         let floor = anew.floor;
         let anew = journal.begin_anew(&mut change, anew).await;
         anew.map_err(|failure| standing(failure, &change))?;
-        talk::line(format_args!(
-            "  the catalog is of an earlier time than the servers: the change begins anew, above {floor}"
-        ));
+        talk::line(format_args!("  {why}: the change begins anew, above {floor}"));
         cuts::at(format_args!("tickets/after-anew"));
     }
     if !said.gone.is_empty() {
         // As it is now: another program may have taken it further.
-        let without =
-            self::without(&change, &truth, said).map_err(|failure| standing(failure, &change))?;
-        let gone = journal.declare_gone(&mut change, without).await;
+        let without_gone =
+            without(&change, &truth, said).map_err(|failure| standing(failure, &change))?;
+        let gone = journal.declare_gone(&mut change, without_gone).await;
         gone.map_err(|failure| standing(failure, &change))?;
         cuts::at(format_args!("tickets/after-gone"));
     }
-    go_above_forgotten(journal, &mut change, &truth, restored)
+    go_above_forgotten(journal, &mut change, &truth, restored, now_us())
         .await
         .map_err(|failure| standing(failure, &change))?;
     let mut run = Run { file, journal, servers, change: &mut change };
@@ -147,152 +147,15 @@ pub(crate) async fn resume(
     Ok(change)
 }
 
-/// Refuses to take a server for gone that hands the ticket out, or has handed out more than is said.
-fn check_gone(change: &TicketChange, truth: &TicketTruth, said: Said<'_>) -> Result<(), Failure> {
-    let ticket = &change.ticket;
-    if let Some(node) = said.gone.iter().find(|node| truth.state(node, ticket).is_some()) {
-        return Err(Failure::new(format!(
-            "node {node} answers, and has the ticket: it is not gone"
-        ))
-        .hint(format!("`shardid tickets resume {ticket}` without --gone {node}")));
-    }
-    let known = truth.known.get(ticket).into_iter().flat_map(|known| &known.servers);
-    let seen = known.filter(|(node, _)| said.gone.contains(node));
-    let high = seen.map(|(_, seen)| seen.high_water()).max().unwrap_or(0);
-    match said.above.filter(|above| *above < high) {
-        Some(above) => Err(Failure::new(format!(
-            "--above {above} is below {high}, which was handed out already"
-        ))
-        .hint("look for the highest number in your own tables")),
-        None => Ok(()),
-    }
-}
-
-/// The change where those servers are gone that somebody says are.
-fn without(
-    change: &TicketChange,
-    truth: &TicketTruth,
-    said: Said<'_>,
-) -> Result<TicketChange, Failure> {
-    if said.gone.is_empty() {
-        return Ok(change.clone());
-    }
-    let left = change.before.iter().filter(|node| !said.gone.contains(node));
-    let states = left.filter_map(|node| truth.state(node, &change.ticket));
-    change.without(said.gone, states, said.above).map_err(|refusal| {
-        let failure = Failure::new(&refusal).at(format!("ticket {}", change.ticket));
-        match refusal {
-            NotGone::HowFar(node) => failure.hint(format!(
-                "say a number at or above all that it can have handed out, which your own tables know: `shardid tickets resume {} --gone {node} --above NUMBER`",
-                change.ticket
-            )),
-            _ => failure,
-        }
-    })
-}
-
-/// Refuses to go on where a server has forgotten the ticket altogether, as one that was made anew.
-fn check_there(change: &TicketChange, truth: &TicketTruth) -> Result<(), Failure> {
-    let is_asked = |node: &&NodeName| match change.state {
-        ChangeState::Planned => true,
-        ChangeState::Limited => change.after.contains(node),
-        ChangeState::Stepped | ChangeState::Done => false,
-    };
-    let asked = change.before.iter().filter(is_asked).filter(|node| !change.gone.contains(node));
-    let ticket = &change.ticket;
-    let mut lost = asked
-        .filter(|node| truth.servers.contains_key(node) && truth.state(node, ticket).is_none());
-    match lost.next() {
-        Some(node) => Err(Failure::new(format!(
-            "ticket {ticket} is not on {node} any more, which has handed it out: made there anew it would repeat numbers"
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// Has servers that hand the ticket out, and that a change which stands does not know of, take part in
-/// it: they end with the old ones. A catalog from a backup has forgotten them.
-fn take_strays(change: &mut TicketChange, truth: &TicketTruth) -> Result<(), Failure> {
-    let found = problems(truth);
-    for node in found.iter().filter_map(|problem| problem.stray_of(&change.ticket)) {
-        let ends_before = |ceiling: u64| ceiling <= change.floor.saturating_add(1);
-        let state = truth.state(node, &change.ticket);
-        let has_been_limited = state.and_then(|state| state.ceiling).is_some_and(ends_before);
-        if change.state != ChangeState::Planned && !has_been_limited {
-            return Err(Failure::new(format!(
-                "ticket {} is on {node}, which the change that stands does not know of",
-                change.ticket
-            ))
-            .detail("The catalog seems to be from an older backup than this server.")
-            .hint("put a newer backup of the catalog back"));
-        }
-        change.before.push(node.clone());
-    }
-    Ok(())
-}
-
-/// The servers that hand a ticket out now, of those that answer, and how far each is.
-fn handing_out<'t>(
-    ticket: &TicketName,
-    truth: &'t TicketTruth,
-) -> Vec<(NodeName, &'t TicketState)> {
-    let states = truth
-        .servers
-        .iter()
-        .filter_map(|(node, server)| server.tickets.get(ticket).map(|state| (node.clone(), state)));
-    states.filter(|(_, state)| !state.has_ended()).collect()
-}
-
-/// Whether the servers are further than the journal: the catalog comes from a backup.
-fn is_outdated(change: &TicketChange, truth: &TicketTruth) -> bool {
-    let states = handing_out(&change.ticket, truth);
-    change.is_outdated(states.into_iter().map(|(_, state)| state))
-}
-
-/// Has all servers that hand the ticket out take part in a change that begins anew. One that is not
-/// in the cluster file is missed by the classes of the others.
-fn take_all(change: &mut TicketChange, truth: &TicketTruth) -> Result<(), Failure> {
-    let ticket = &change.ticket;
-    let out = handing_out(ticket, truth).into_iter().map(|(node, _)| node);
-    let mut before: Vec<NodeName> = change.before.iter().cloned().chain(out).collect();
-    before.sort();
-    before.dedup();
-    let mut nodes: Vec<NodeName> = before.iter().chain(&change.after).cloned().collect();
-    nodes.sort();
-    nodes.dedup();
-    if let Some(problem) = unseen(ticket, &nodes, truth).into_iter().next() {
-        let mend = problem.mend();
-        return Err(Failure::new(problem)
-            .detail("The catalog is from an older backup than the servers.")
-            .hint(mend));
-    }
-    change.before = before;
-    Ok(())
-}
-
-/// Raises the floor above what old servers can have handed out that have forgotten it since the change was
-/// planned: one that was not limited then may have gone beyond the floor. Later on all of them were.
-async fn go_above_forgotten(
-    journal: &mut TicketJournal,
-    change: &mut TicketChange,
-    truth: &TicketTruth,
-    restored: &[NodeName],
-) -> Result<(), Failure> {
-    let above = forgotten_above(change, truth, restored, now_us());
-    if change.state != ChangeState::Planned || above <= change.floor {
-        return Ok(());
-    }
-    let states = change.before.iter().filter_map(|node| truth.state(node, &change.ticket));
-    let floor = first_floor(states, above)
-        .map_err(|error| Failure::new(error).at(format!("ticket {}", change.ticket)))?;
-    talk::line(format_args!("  a server has forgotten numbers: a higher floor, {floor}"));
-    journal.raise_floor(change, floor).await
-}
-
+/// Of servers none of which has forgotten numbers, or hands out any.
 fn standing(failure: Failure, change: &TicketChange) -> Failure {
+    unfinished(failure, change).detail("no number is handed out twice meanwhile")
+}
+
+fn unfinished(failure: Failure, change: &TicketChange) -> Failure {
     failure
         .detail(format!(
-            "the change of the servers of ticket {} is unfinished (state: {}); no number is handed out twice meanwhile",
+            "the change of the servers of ticket {} is unfinished (state: {})",
             change.ticket,
             change.state.as_str()
         ))
@@ -425,7 +288,8 @@ async fn act(
 /// the room that was not enough.
 async fn higher_floor(file: &ClusterFile, change: &TicketChange) -> Result<u64, Failure> {
     let truth = look(file, "tickets", true).await?.truth;
-    let states = change.before.iter().filter_map(|node| truth.state(node, &change.ticket));
+    let nodes = change.before.iter().chain(&change.after);
+    let states = nodes.filter_map(|node| truth.state(node, &change.ticket));
     let floor = first_floor(states, change.floor.saturating_add(MARGIN))
         .map_err(|error| Failure::new(error).at(format!("ticket {}", change.ticket)))?;
     talk::line(format_args!("  the servers were quicker: a higher floor, {floor}"));

@@ -6,10 +6,12 @@ mod journal;
 mod look;
 mod server;
 mod session;
+mod standing;
 mod statement;
 
-pub(crate) use change::{Said, Wanted, change, resume};
+pub(crate) use change::{Wanted, change, resume};
 pub(crate) use journal::TicketJournal;
 pub(crate) use look::{Answer, Look, look, look_also};
 pub(crate) use server::TicketServer;
 pub(crate) use session::Session;
+pub(crate) use standing::Said;

@@ -72,7 +72,9 @@ impl TicketServer {
         ticket: &TicketName,
         ceiling: u64,
     ) -> Result<Limited, Failure> {
-        let ceiling = self.ceiling(ticket).await?.map_or(ceiling, |known| known.min(ceiling));
+        if self.ceiling(ticket).await?.is_some_and(|known| known <= ceiling) {
+            return Ok(Limited::Yes);
+        }
         let done = run!(&mut self.session, "tickets/limit.sql", ticket.as_str(), number(ceiling));
         match done {
             Err(error) if self.session.refused_with(&error, "55000") => Ok(Limited::Passed),
@@ -102,6 +104,26 @@ impl TicketServer {
     pub(crate) async fn raise(&mut self, ticket: &TicketName, above: u64) -> Result<(), Failure> {
         let done = run!(&mut self.session, "tickets/raise.sql", ticket.as_str(), number(above));
         self.or_failure(done).await
+    }
+
+    /// Hands out nothing until it gets a class anew, and stands above what it can have handed out and forgotten.
+    pub(crate) async fn close_above(
+        &mut self,
+        ticket: &TicketName,
+        above: u64,
+    ) -> Result<(), Failure> {
+        // First, since raising waits for whoever has numbers in a transaction.
+        let closed = self.retire(ticket, u64::MAX - 1).await;
+        let forgot = format!("{} has forgotten numbers of ticket {ticket}", self.node);
+        closed.map_err(|failure| {
+            failure.detail(format!(
+                "{forgot}, and hands them out again until this is done: keep clients away from it"
+            ))
+        })?;
+        let raised = self.raise(ticket, above).await;
+        raised.map_err(|failure| {
+            failure.detail(format!("{forgot}, and hands out nothing until this is done"))
+        })
     }
 
     /// Hands out what is still of another server.

@@ -53,6 +53,11 @@ pub(crate) fn line(step: &TicketStep) -> String {
                 "~ {node}: ticket {ticket} goes on above {floor}, not at {from}: it has forgotten numbers"
             )
         }
+        TicketStep::Close { ticket, node, from, floor } => {
+            format!(
+                "~ {node}: ticket {ticket} is handed out above {floor} alone, not at {from}, and not before its servers have their own numbers: it has forgotten numbers"
+            )
+        }
         TicketStep::Realign { ticket, after, .. } => {
             format!(
                 "~ ticket {ticket}: give {} their own numbers, above all that were handed out",

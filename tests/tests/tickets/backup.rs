@@ -1,7 +1,11 @@
 //! Servers that were restored, copied or set wrong hand out no old numbers.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use shardid_tests::wait_until;
 
 use crate::on_both_engines;
 use crate::servers::{Engine, Servers};
@@ -23,6 +27,10 @@ on_both_engines! {
     a_catalog_that_has_forgotten_a_server_lets_nobody_repeat_its_numbers,
     a_server_that_was_removed_and_comes_back_from_a_backup_ends_again,
     a_change_that_stands_goes_on_above_what_a_restored_server_has_forgotten,
+    a_restored_server_repeats_nothing_while_a_change_stands_that_cannot_go_on,
+    a_restored_server_that_had_its_new_class_repeats_nothing_of_that_either,
+    a_removed_server_that_is_restored_ends_above_all_that_it_can_have_given,
+    a_catalog_that_is_named_anew_opens_no_server_that_was_removed,
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -463,4 +471,103 @@ fn a_change_that_stands_goes_on_above_what_a_restored_server_has_forgotten(engin
         }
         servers.is_clean();
     }
+}
+
+/// The number that a server gives next, if it gives any.
+fn next(servers: &Servers, node: &str) -> Option<u64> {
+    let said = servers.try_sql(node, "SELECT shardid.next_tickets('orders', 1)");
+    let number = said.status.success().then(|| String::from_utf8(said.stdout).unwrap());
+    number.map(|number| number.trim().parse().unwrap())
+}
+
+/// `apply --restored` said that no number is handed out twice meanwhile, and left the restored server open at its old
+/// number, where another one kept the change from going on.
+fn a_restored_server_repeats_nothing_while_a_change_stands_that_cannot_go_on(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    servers.grow(3);
+    take(&servers, "my2", 1);
+    servers.is_clean();
+    let add = ["tickets", "add-server", "orders", "my3", "--yes"];
+    servers.run_cut("tickets/planned/before-1", &add);
+    backup(&servers, "my2", 3);
+    let last = take(&servers, "my2", 300) + 2 * 299;
+    restore(&servers, "my2", 3);
+    let mut holder = servers.client("my1");
+    holder.args(["-e", "BEGIN; SELECT name FROM shardid.ticket FOR UPDATE; SELECT sleep(60)"]);
+    let mut holder = holder.args(["-n"]).stdout(Stdio::piped()).spawn().expect("the client runs");
+    let mut held = String::new();
+    let out = holder.stdout.as_mut().expect("it is piped");
+    BufReader::new(out).read_line(&mut held).expect("it says so");
+    let run = servers.run(&["apply", "--yes", "--restored", "my2"]);
+    let given = next(&servers, "my2");
+    holder.kill().expect("it is ours");
+    holder.wait().expect("it is ours");
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("no number is handed out twice meanwhile"), "{}", run.stderr);
+    assert!(given.is_none_or(|given| given > last), "my2 gave {given:?} and {last} before");
+    // What was said of the restore need not be said again.
+    wait_until(Duration::from_secs(60), "the row to be let go", || {
+        servers.run(&["tickets", "resume", "orders"]).code == 0
+    });
+    servers.run(&["apply", "--yes"]).ok();
+    for node in ["my1", "my2", "my3"] {
+        let next = take(&servers, node, 1);
+        assert!(next > last, "{node} gives {next}, and my2 had given up to {last}");
+    }
+    servers.is_clean();
+}
+
+fn a_restored_server_that_had_its_new_class_repeats_nothing_of_that_either(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    servers.grow(3);
+    take(&servers, "my2", 1);
+    servers.is_clean();
+    backup(&servers, "my2", 3);
+    let add = ["tickets", "add-server", "orders", "my3", "--yes"];
+    servers.run_cut("tickets/limited/after-2", &add);
+    let last = take(&servers, "my2", 300) + 3 * 299;
+    restore(&servers, "my2", 3);
+    servers.run_cut("tickets/stepped/before-next", &["apply", "--yes", "--restored", "my2"]);
+    let given = next(&servers, "my2");
+    assert!(given.is_none_or(|given| given > last), "my2 gave {given:?} and {last} before");
+    servers.run(&["apply", "--yes", "--restored", "my2"]).ok();
+    for node in ["my1", "my2", "my3"] {
+        let next = take(&servers, node, 1);
+        assert!(next > last, "{node} gives {next}, and my2 had given up to {last}");
+    }
+    servers.is_clean();
+}
+
+/// It ended at the number of the backup: whoever lifted that ceiling later had it repeat the others.
+fn a_removed_server_that_is_restored_ends_above_all_that_it_can_have_given(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    take(&servers, "my2", 10);
+    servers.is_clean();
+    backup(&servers, "my2", 2);
+    let last = take(&servers, "my2", 300) + 2 * 299;
+    servers.run(&["tickets", "remove-server", "orders", "my2", "--yes"]).ok();
+    restore(&servers, "my2", 2);
+    // Before the others are asked for anything.
+    servers.run_cut("tickets/before-planned", &["apply", "--yes", "--restored", "my2"]);
+    assert_eq!(next(&servers, "my2"), None);
+    servers.run(&["apply", "--yes", "--restored", "my2"]).ok();
+    servers.sql("my2", "CALL shardid.limit_ticket('orders', NULL)");
+    let given = take(&servers, "my2", 1);
+    assert!(given > last, "my2 gave {given}, and {last} before");
+}
+
+/// Its ceiling was raised, with the others': it gave what those had given since.
+fn a_catalog_that_is_named_anew_opens_no_server_that_was_removed(engine: Engine) {
+    let servers = Servers::start(engine, 3);
+    servers.run(&["tickets", "remove-server", "orders", "my1", "--yes"]).ok();
+    let last = take(&servers, "my2", 50_000) + 2 * 49_999;
+    servers.edit("catalog = \"my1\"", "catalog = \"my3\"");
+    servers.run_cut("tickets/planned/after-3", &["apply", "--yes"]);
+    assert_eq!(next(&servers, "my1"), None);
+    servers.run(&["apply", "--yes"]).ok();
+    for node in ["my1", "my2", "my3"] {
+        let next = take(&servers, node, 1);
+        assert!(next > last, "{node} gives {next}, and my2 had given up to {last}");
+    }
+    servers.is_clean();
 }

@@ -121,10 +121,29 @@ impl TicketChange {
         states.into_iter().any(|state| has_begun(state) || ends_later(state))
     }
 
-    /// The same change begun anew, from all servers that hand the ticket out now, with their states.
-    pub fn anew(&self, handing_out: &[(NodeName, &TicketState)]) -> Result<Self, NoRoom> {
+    /// Whether a server that is in this state cannot be given its class by this change any more: it stands above the
+    /// floor, as one does that was raised above what it had forgotten.
+    pub fn is_passed_by(&self, state: &TicketState) -> bool {
+        self.state == ChangeState::Limited && state.floor != self.floor && state.last > self.floor
+    }
+
+    /// Whether a server has been given the class that it keeps.
+    pub fn has_its_class(&self, node: &NodeName, state: &TicketState) -> bool {
+        let mut classes = classes(&self.after);
+        self.state == ChangeState::Stepped
+            && state.floor == self.floor
+            && classes.any(|(other, class)| other == node && class == state.class)
+    }
+
+    /// The same change begun anew, from all servers that hand the ticket out now, with their states; `above` is a
+    /// number that others of its servers have reached.
+    pub fn anew(
+        &self,
+        handing_out: &[(NodeName, &TicketState)],
+        above: u64,
+    ) -> Result<Self, NoRoom> {
         let states = handing_out.iter().map(|(_, state)| *state);
-        let floor = first_floor(states, self.floor)?;
+        let floor = first_floor(states, self.floor.max(above))?;
         let before = handing_out.iter().map(|(node, _)| node.clone()).collect();
         Ok(Self { before, floor, state: ChangeState::Planned, ..self.clone() })
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::names::NodeName;
-use crate::tickets::{TicketChange, TicketProblem, TicketTruth, problems, safe_floor};
+use crate::names::{NodeName, TicketName};
+use crate::tickets::{Seen, TicketChange, TicketProblem, TicketTruth, problems, safe_floor};
 
 /// The servers that have forgotten numbers, by what they say and by `restored`, where somebody says it of them.
 pub(crate) fn forgetful(truth: &TicketTruth, restored: &[NodeName]) -> BTreeSet<NodeName> {
@@ -21,7 +21,43 @@ pub(crate) fn forgetful(truth: &TicketTruth, restored: &[NodeName]) -> BTreeSet<
     restored.iter().chain(catalog).chain(found).cloned().collect()
 }
 
-/// A number that old servers of a change which stands, and which have forgotten numbers, can have reached; 0 where
+/// How far a server of a ticket can have got that has forgotten numbers; none where it has not.
+///
+/// One that the catalog does not count among its servers any more has given nothing above what those stood at that
+/// went on without it.
+pub(crate) fn forgotten_on(
+    node: &NodeName,
+    ticket: &TicketName,
+    truth: &TicketTruth,
+    forgetful: &BTreeSet<NodeName>,
+    now_us: i64,
+) -> Option<u64> {
+    let state = truth.state(node, ticket);
+    let known = truth.known.get(ticket).map_or(&[][..], |known| &known.servers);
+    let seen = known.iter().find(|(other, _)| other == node).map(|(_, seen)| *seen);
+    let is_behind = |seen: Seen| state.is_none_or(|state| state.is_behind(seen.high_water()));
+    if !forgetful.contains(node) && !seen.is_some_and(is_behind) {
+        return None;
+    }
+    let others = known.iter().filter(|(other, _)| other != node);
+    let high_waters = others.map(|(_, seen)| seen.high_water());
+    let peers = truth.servers.iter().filter(|(other, _)| *other != node);
+    let lasts = peers.filter_map(|(_, peer)| peer.tickets.get(ticket)).map(|state| state.last);
+    let last = state.map_or(0, |state| state.last);
+    Some(safe_floor(last, &seen.unwrap_or_default(), high_waters.chain(lasts), now_us))
+}
+
+/// Whether a server of a ticket has forgotten numbers of it.
+pub fn has_forgotten(
+    node: &NodeName,
+    ticket: &TicketName,
+    truth: &TicketTruth,
+    restored: &[NodeName],
+) -> bool {
+    forgotten_on(node, ticket, truth, &forgetful(truth, restored), 0).is_some()
+}
+
+/// A number that servers of a change which stands, and which have forgotten numbers, can have reached; 0 where
 /// none has. What was handed out since the change was planned may be above its floor.
 pub fn forgotten_above(
     change: &TicketChange,
@@ -29,20 +65,12 @@ pub fn forgotten_above(
     restored: &[NodeName],
     now_us: i64,
 ) -> u64 {
-    let ticket = &change.ticket;
-    let Some(known) = truth.known.get(ticket) else { return 0 };
-    let forgot = forgetful(truth, restored);
-    let last = |node: &NodeName| truth.state(node, ticket).map_or(0, |state| state.last);
-    let floors =
-        known.servers.iter().filter(|(node, _)| !change.gone.contains(node)).map(|(node, seen)| {
-            let is_behind =
-                truth.state(node, ticket).is_none_or(|state| state.is_behind(seen.high_water()));
-            if !forgot.contains(node) && !is_behind {
-                return 0;
-            }
-            let others = known.servers.iter().filter(|(other, _)| other != node);
-            let reached = others.flat_map(|(other, seen)| [last(other), seen.high_water()]);
-            safe_floor(last(node), seen, reached, now_us)
-        });
-    floors.max().unwrap_or(0)
+    let forgetful = forgetful(truth, restored);
+    let known = truth.known.get(&change.ticket).map(|known| known.nodes()).unwrap_or_default();
+    let mut nodes: Vec<&NodeName> = change.before.iter().chain(&change.after).collect();
+    // One that is to begin has nothing to forget yet.
+    nodes.retain(|node| truth.state(node, &change.ticket).is_some());
+    let nodes = nodes.into_iter().chain(&known).filter(|node| !change.gone.contains(node));
+    let above = |node| forgotten_on(node, &change.ticket, truth, &forgetful, now_us);
+    nodes.filter_map(above).max().unwrap_or(0)
 }

@@ -25,8 +25,8 @@ pub use change::{
 };
 pub use class::{Class, SERVERS_MAX, TicketState, classes};
 pub(crate) use forgetful::forgetful;
-pub use forgetful::forgotten_above;
-pub use plan::{TicketNote, TicketPlan, TicketStep, ticket_plan};
+pub use forgetful::{forgotten_above, has_forgotten};
+pub use plan::{TicketNote, TicketPlan, TicketStep, forgetful_steps, ticket_plan};
 pub use problems::{TicketProblem, problems, unseen};
 pub use rebase::{MARGIN, Seen, SeenAt, safe_floor};
 pub use truth::{ByHand, KnownServer, KnownTicket, TicketServer, TicketTruth};

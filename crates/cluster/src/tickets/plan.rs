@@ -3,7 +3,8 @@
 use crate::declared::DeclaredTicket;
 use crate::names::{NodeName, TicketName};
 use crate::rename::Rename;
-use crate::tickets::{Class, Seen, TicketTruth, classes, forgetful, problems, safe_floor};
+use crate::tickets::forgetful::forgotten_on;
+use crate::tickets::{Class, KnownTicket, TicketChange, TicketTruth, classes, forgetful, problems};
 
 /// One change. Each may be interrupted at any point and made again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +57,17 @@ pub enum TicketStep {
         /// The last number it remembers.
         from: u64,
         /// All further numbers are above it.
+        floor: u64,
+    },
+    /// Has a server that has forgotten numbers hand out nothing until it gets its class anew, above them.
+    Close {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+        /// The last number it remembers.
+        from: u64,
+        /// A number above all that it can have handed out.
         floor: u64,
     },
     /// Gives all servers of a ticket their own classes again, above all numbers.
@@ -174,65 +186,72 @@ pub fn ticket_plan(
     let problems = problems(truth);
     let forgetful = forgetful(truth, restored);
     let forgot = |node: &NodeName| forgetful.contains(node);
+    let forgotten = |node: &NodeName, ticket: &TicketName| {
+        forgotten_on(node, ticket, truth, &forgetful, now_us)
+    };
+    // Whoever would repeat numbers is stopped or raised before anything that may fail.
+    let mut rest = TicketPlan::default();
     for ticket in declared {
         match truth.known.get(&ticket.name) {
-            None => begin(ticket, truth, &mut plan),
-            Some(_) => notes(ticket, truth, &mut plan),
+            None => begin(ticket, truth, &forgotten, &mut plan.steps, &mut rest),
+            Some(_) => notes(ticket, truth, &mut rest),
         }
     }
     for (ticket, known) in &truth.known {
         if !declared.iter().any(|declared| declared.name == *ticket) {
-            plan.notes.push(TicketNote::Undeclared(ticket.clone()));
+            rest.notes.push(TicketNote::Undeclared(ticket.clone()));
         }
-        if truth.changes.iter().any(|change| change.ticket == *ticket) {
-            plan.steps.push(TicketStep::Resume { ticket: ticket.clone() });
+        let nodes = known.nodes();
+        let stands = truth.changes.iter().any(|change| change.ticket == *ticket);
+        let strays = problems.iter().filter_map(|problem| problem.stray_of(ticket));
+        let strays: Vec<NodeName> = strays.cloned().collect();
+        // Where classes overlap, nobody may go on before everybody is above; nor where a server that is
+        // none of these hands it out: a catalog from a backup has forgotten that one.
+        let is_mixed = stands
+            || !strays.is_empty()
+            || problems.iter().any(|problem| problem.is_overlap(ticket));
+        let mut above = 0;
+        if is_mixed {
+            let (mut closed, most) = close(ticket, &nodes, truth, &forgotten);
+            plan.steps.append(&mut closed);
+            above = most;
+        }
+        if stands {
+            rest.steps.push(TicketStep::Resume { ticket: ticket.clone() });
             continue;
         }
-        let floor = |node: &NodeName, seen: &Seen, last: u64| {
-            let others = known.servers.iter().filter(|(other, _)| other != node);
-            let reached = others.flat_map(|(other, seen)| {
-                let last = truth.state(other, ticket).map_or(0, |state| state.last);
-                [last, seen.high_water()]
-            });
-            safe_floor(last, seen, reached, now_us)
-        };
-        let nodes = known.nodes();
         let mut steps = Vec::new();
-        let mut above = 0;
         for ((node, class), (_, seen)) in classes(&nodes).zip(&known.servers) {
             let (ticket, node) = (ticket.clone(), node.clone());
-            match truth.state(&node, &ticket) {
+            match (truth.state(&node, &ticket), forgotten(&node, &ticket)) {
                 // Nothing was ever seen of it: an earlier apply was cut here.
-                None if seen.last.is_none() => {
+                (None, _) if seen.last.is_none() => {
                     steps.push(TicketStep::Create { ticket, node, class, floor: 0 });
                 }
-                None => {
-                    let floor = floor(&node, seen, 0);
+                (None, floor) => {
+                    let floor = floor.unwrap_or(0);
                     above = above.max(floor);
                     steps.push(TicketStep::Create { ticket, node, class, floor });
                 }
-                Some(state) if forgot(&node) || state.is_behind(seen.high_water()) => {
-                    let floor = floor(&node, seen, state.last);
-                    above = above.max(floor);
-                    steps.push(TicketStep::Raise { ticket, node, from: state.last, floor });
+                (Some(state), Some(floor)) if !is_mixed => {
+                    let from = state.last;
+                    plan.steps.push(TicketStep::Raise { ticket, node, from, floor });
                 }
-                Some(_) => {}
+                (Some(_), _) => {}
             }
         }
-        // Where classes overlap, nobody may go on before everybody is above; nor where a server that is
-        // none of these hands it out: a catalog from a backup has forgotten that one.
-        let strays = problems.iter().filter_map(|problem| problem.stray_of(ticket));
-        let strays: Vec<NodeName> = strays.cloned().collect();
-        match !strays.is_empty() || problems.iter().any(|problem| problem.is_overlap(ticket)) {
-            true => plan.steps.push(TicketStep::Realign {
+        match is_mixed {
+            true => rest.steps.push(TicketStep::Realign {
                 ticket: ticket.clone(),
                 before: having(ticket, &nodes, truth).into_iter().chain(strays).collect(),
                 after: nodes,
                 above,
             }),
-            false => plan.steps.append(&mut steps),
+            false => rest.steps.append(&mut steps),
         }
     }
+    plan.steps.append(&mut rest.steps);
+    plan.notes.append(&mut rest.notes);
     for (node, server) in &truth.servers {
         if server.elsewhere {
             plan.steps.push(TicketStep::Adopt { node: node.clone() });
@@ -254,9 +273,62 @@ pub fn ticket_plan(
     plan
 }
 
+/// The steps by which servers that have forgotten numbers repeat none while a change of a ticket's servers stands,
+/// whatever stops that.
+pub fn forgetful_steps(
+    change: &TicketChange,
+    truth: &TicketTruth,
+    restored: &[NodeName],
+    now_us: i64,
+) -> Vec<TicketStep> {
+    let known = truth.known.get(&change.ticket).map(KnownTicket::nodes).unwrap_or_default();
+    let forgetful = forgetful(truth, restored);
+    let forgotten = |node: &NodeName, ticket: &TicketName| {
+        forgotten_on(node, ticket, truth, &forgetful, now_us)
+    };
+    close(&change.ticket, &known, truth, &forgotten).0
+}
+
+/// Has those servers that have forgotten numbers of a ticket hand out nothing until they get a class anew: its own, and
+/// others that hand it out. A number above all that they can have reached, too.
+fn close(
+    ticket: &TicketName,
+    nodes: &[NodeName],
+    truth: &TicketTruth,
+    forgotten: &impl Fn(&NodeName, &TicketName) -> Option<u64>,
+) -> (Vec<TicketStep>, u64) {
+    let having = truth.servers.iter().filter_map(|(node, server)| {
+        let state = server.tickets.get(ticket)?;
+        // Where its sequence is gone it hands out nothing.
+        let is_open = !state.has_ended() && !server.without_sequence.contains(ticket);
+        (nodes.contains(node) || is_open).then_some((node, state))
+    });
+    let mut changes = truth.changes.iter().filter(|change| change.ticket == *ticket);
+    let change = changes.next();
+    let mut above = 0;
+    let mut steps = Vec::new();
+    for (node, state) in having {
+        let Some(floor) = forgotten(node, ticket) else { continue };
+        above = above.max(floor);
+        let keeps_class = change.is_some_and(|change| change.has_its_class(node, state));
+        let (ticket, node, from) = (ticket.clone(), node.clone(), state.last);
+        steps.push(match keeps_class {
+            true => TicketStep::Raise { ticket, node, from, floor },
+            false => TicketStep::Close { ticket, node, from, floor },
+        });
+    }
+    (steps, above)
+}
+
 /// A ticket that nobody knows yet: first it is written down, then made. What
 /// is on a server already is somebody's earlier ticket, and is gone on above.
-fn begin(ticket: &DeclaredTicket, truth: &TicketTruth, plan: &mut TicketPlan) {
+fn begin(
+    ticket: &DeclaredTicket,
+    truth: &TicketTruth,
+    forgotten: &impl Fn(&NodeName, &TicketName) -> Option<u64>,
+    first: &mut Vec<TicketStep>,
+    plan: &mut TicketPlan,
+) {
     let (name, servers) = (&ticket.name, &ticket.servers);
     plan.steps.push(TicketStep::Write { ticket: name.clone(), servers: servers.clone() });
     let mut before = having(name, servers, truth);
@@ -268,7 +340,9 @@ fn begin(ticket: &DeclaredTicket, truth: &TicketTruth, plan: &mut TicketPlan) {
     }));
     if !before.is_empty() {
         let (ticket, after) = (name.clone(), servers.clone());
-        plan.steps.push(TicketStep::Realign { ticket, before, after, above: 0 });
+        let (mut closed, above) = close(name, servers, truth, forgotten);
+        first.append(&mut closed);
+        plan.steps.push(TicketStep::Realign { ticket, before, after, above });
         return;
     }
     for (node, class) in classes(servers) {

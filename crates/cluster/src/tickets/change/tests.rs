@@ -314,7 +314,7 @@ proptest! {
         if change.is_outdated(states.iter().map(|(_, state)| state)) {
             let out: Vec<_> = states.iter().filter(|(_, state)| !state.has_ended())
                 .map(|(name, state)| (name.clone(), state)).collect();
-            change = change.anew(&out).unwrap();
+            change = change.anew(&out, 0).unwrap();
         }
         while let Some(next) = next_change_state(change.state) {
             let mut whole = true;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::set::ShardSet;
 use crate::tickets::{
-    ChangeState, KnownServer, KnownTicket, MARGIN, SeenAt, TicketChange, TicketProblem,
+    ChangeState, KnownServer, KnownTicket, MARGIN, Seen, SeenAt, TicketChange, TicketProblem,
     TicketServer, TicketState, forgotten_above, unseen,
 };
 
@@ -323,6 +323,66 @@ fn a_change_that_stands_goes_on_above_what_its_servers_have_forgotten() {
     // Who is gone is not asked: the floor is above what was said of it.
     change.gone.push(node("b"));
     assert_eq!(above(&truth, &change, &[]), 0);
+}
+
+#[test]
+fn a_server_that_has_forgotten_hands_out_nothing_before_a_change_goes_on() {
+    let mut truth = standing(&[("a", 1_001), ("b", 1_000)]);
+    let mut change = TicketChange {
+        id: 1,
+        ticket: ticket(),
+        before: vec![node("a"), node("b")],
+        after: vec![node("a"), node("b"), node("c")],
+        gone: Vec::new(),
+        floor: 100_002,
+        state: ChangeState::Planned,
+    };
+    let latest = (3, 1);
+    let steps = |truth: &TicketTruth| {
+        ticket_plan(&declared(&["a", "b"]), truth, &[node("b")], latest, NOW).steps
+    };
+    let floor = 1_001 + MARGIN;
+    let close = TicketStep::Close { ticket: ticket(), node: node("b"), from: 1_000, floor };
+    let (resume, know) =
+        (TicketStep::Resume { ticket: ticket() }, TicketStep::Know { node: node("b") });
+    truth.changes.push(change.clone());
+    assert_eq!(steps(&truth), [close, resume.clone(), know.clone()]);
+
+    // One that has its new class keeps it.
+    change.state = ChangeState::Stepped;
+    truth.changes = vec![change];
+    *state(&mut truth, "b") = TicketState {
+        class: Class { server: 2, servers: 3 },
+        last: 100_010,
+        floor: 100_002,
+        ceiling: None,
+        max: state(&mut truth, "b").max,
+    };
+    let floor = 100_010 + MARGIN;
+    let raise = TicketStep::Raise { ticket: ticket(), node: node("b"), from: 100_010, floor };
+    assert_eq!(steps(&truth), [raise, resume, know]);
+}
+
+#[test]
+fn a_server_that_stands_above_the_floor_of_a_change_gets_no_class_by_it() {
+    let mut truth = standing(&[("a", 1_001)]);
+    let mut change = TicketChange {
+        id: 1,
+        ticket: ticket(),
+        before: vec![node("a")],
+        after: vec![node("a")],
+        gone: Vec::new(),
+        floor: 1_001,
+        state: ChangeState::Limited,
+    };
+    assert!(!change.is_passed_by(state(&mut truth, "a")));
+    state(&mut truth, "a").last = 1_002;
+    assert!(change.is_passed_by(state(&mut truth, "a")));
+    state(&mut truth, "a").floor = 1_001;
+    assert!(!change.is_passed_by(state(&mut truth, "a")), "it has it already");
+    state(&mut truth, "a").floor = 0;
+    change.state = ChangeState::Planned;
+    assert!(!change.is_passed_by(state(&mut truth, "a")), "the floor can rise");
 }
 
 #[test]
