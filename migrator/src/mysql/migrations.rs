@@ -11,7 +11,7 @@ pub(super) const CATALOG: Files<2> = [
 ];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
-pub(super) const SCHEMA: Files<49> = [
+pub(super) const SCHEMA: Files<50> = [
     ("V1__server", sql!("schema/V1__server.sql")),
     ("V2__ticket", sql!("schema/V2__ticket.sql")),
     ("V3__create_ticket", sql!("schema/V3__create_ticket.sql")),
@@ -61,6 +61,7 @@ pub(super) const SCHEMA: Files<49> = [
     ("V47__whatever_a_session_has_set", sql!("schema/V47__whatever_a_session_has_set.sql")),
     ("V48__prepared_by_xa", sql!("schema/V48__prepared_by_xa.sql")),
     ("V49__as_many_shards_as_are_said", sql!("schema/V49__as_many_shards_as_are_said.sql")),
+    ("V50__counters_of_here", sql!("schema/V50__counters_of_here.sql")),
 ];
 
 #[cfg(test)]

@@ -12,3 +12,4 @@ FROM shardid.segment s WHERE NOT s.home <=> shardid.here()
 UNION ALL
 SELECT 'shards', '', TRUE, FALSE FROM DUAL
 WHERE EXISTS (SELECT 1 FROM shardid.shard s WHERE NOT s.home <=> shardid.here())
+   OR EXISTS (SELECT 1 FROM shardid.server v WHERE NOT v.home <=> shardid.here())

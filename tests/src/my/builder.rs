@@ -124,7 +124,9 @@ impl Builder {
             match server.try_start() {
                 Ok(()) => {
                     if self.install && self.copied.is_none() {
-                        server.query("UPDATE shardid.server SET instance = uuid()");
+                        server.query(
+                            "UPDATE shardid.server SET instance = uuid(), home = shardid.here()",
+                        );
                     }
                     return server;
                 }

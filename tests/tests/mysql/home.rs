@@ -14,6 +14,7 @@ use crate::harness::ids;
 
 on_both_engines!(
     a_promoted_replica_hands_out_nothing_before_it_is_adopted,
+    a_shard_is_not_made_on_a_promoted_replica_before_it_is_adopted,
     what_is_left_out_is_chosen_and_a_gapless_ticket_is_adopted_by_hand,
     adopting_where_nothing_is_strange_changes_nothing,
     a_semi_synchronous_replica_has_every_number_that_a_client_was_told,
@@ -216,6 +217,30 @@ fn a_promoted_replica_hands_out_nothing_before_it_is_adopted(engine: Engine) {
     assert!(first[0].0 > 1000, "{first:?}");
     // Its source goes on, should it come back: whoever fenced it off decides.
     ids(old, 5, 1);
+}
+
+/// Dropped and made again it was of the new server, whose counters knew nothing of the old one's last ids.
+fn a_shard_is_not_made_on_a_promoted_replica_before_it_is_adopted(engine: Engine) {
+    let source = source_with_everything(engine);
+    let replica = replica_of(&source, engine);
+    let old = &mut source.connect();
+    query::<u64>(
+        old,
+        "INSERT INTO shardid.counter (id, session) VALUES (timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) + 9000000, 0)",
+    );
+    let last = *ids(old, 5, 200).last().expect("some");
+
+    let new = &mut replica.connect();
+    query::<u64>(new, "CALL shardid.drop_shard(5); CALL shardid.drop_shard(6)");
+    for shard in [5, 7] {
+        let sql = format!("CALL shardid.create_shard({shard}, 'instagram')");
+        let words = expect_refused(new, &sql, "55000");
+        assert!(words.contains("hint: CALL shardid.adopt()"), "{words}");
+    }
+    query::<Adopted>(new, "CALL shardid.adopt()");
+    query::<u64>(new, "CALL shardid.create_shard(5, 'instagram')");
+    let next = ids(new, 5, 1)[0];
+    assert!(next > last, "{next} is not above {last}");
 }
 
 /// What, its name, above what it goes on, whether it is this server's.
