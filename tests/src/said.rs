@@ -82,7 +82,7 @@ pub const SAID: &[(&str, &str, &str)] = &[
     (
         ".sql",
         "which is not here: hint: drop the trigger",
-        "on MySQL, one that id_trigger wrote for a shard that is not there: it holds no rows",
+        "on MySQL, in files of before that are frozen: V51 says to make the shard again",
     ),
 ];
 

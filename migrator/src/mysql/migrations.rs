@@ -11,7 +11,7 @@ pub(super) const CATALOG: Files<2> = [
 ];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
-pub(super) const SCHEMA: Files<50> = [
+pub(super) const SCHEMA: Files<51> = [
     ("V1__server", sql!("schema/V1__server.sql")),
     ("V2__ticket", sql!("schema/V2__ticket.sql")),
     ("V3__create_ticket", sql!("schema/V3__create_ticket.sql")),
@@ -62,6 +62,7 @@ pub(super) const SCHEMA: Files<50> = [
     ("V48__prepared_by_xa", sql!("schema/V48__prepared_by_xa.sql")),
     ("V49__as_many_shards_as_are_said", sql!("schema/V49__as_many_shards_as_are_said.sql")),
     ("V50__counters_of_here", sql!("schema/V50__counters_of_here.sql")),
+    ("V51__dropped_is_looked_at", sql!("schema/V51__dropped_is_looked_at.sql")),
 ];
 
 #[cfg(test)]

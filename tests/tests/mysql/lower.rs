@@ -24,6 +24,7 @@ on_both_engines!(
     ids_of_the_tick_in_which_counters_go_on_are_seen,
     who_does_not_see_all_triggers_lowers_nothing,
     a_trigger_in_capitals_is_seen,
+    a_dropped_shard_is_to_be_made_again_before_its_table_is_looked_at,
 );
 
 #[test]
@@ -462,4 +463,21 @@ fn partial_revokes(engine: Engine) {
     refused(client, "hint: GRANT SELECT ON mysql.user TO in@staller@localhost");
     server.query("GRANT SELECT ON mysql.user TO `in@staller`@localhost");
     lowers(client);
+}
+
+/// It was told to drop the trigger: then nothing was looked at, and the shard went on below ids that stood there.
+fn a_dropped_shard_is_to_be_made_again_before_its_table_is_looked_at(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    with_tables(server);
+    raise(server, 3600);
+    server.query(
+        "INSERT INTO app.plain (id, tag) VALUES (shardid.id_at_in(utc_timestamp() + INTERVAL 1 HOUR, 'js53'), 1); CALL shardid.drop_shard(6)",
+    );
+    let client = &mut server.connect();
+    let words = expect_refused(client, "CALL shardid.lower_counters()", "55000");
+    let (_, hint) = words.split_once("which is not here: hint: ").expect("it says so");
+    assert_eq!(hint, "CALL shardid.create_shard(6, its layout), then again");
+    query::<u64>(client, "CALL shardid.create_shard(6, 'js53')");
+    let words = expect_refused(client, "CALL shardid.lower_counters()", "55000");
+    assert!(words.contains("later than now"), "{words}");
 }
