@@ -1,6 +1,8 @@
 //! The blocks in which a busy session takes tickets: what they must not cost.
 
-use std::thread::sleep;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::{scope, sleep};
 use std::time::Duration;
 
 use shardid_tests::my::{Engine, expect_refused, query, shared, try_query};
@@ -217,4 +219,39 @@ fn gapless_numbers_are_given_back_and_waited_for(engine: Engine) {
     take(client, "receipts", 1);
     let words = expect_refused(client, "SELECT shardid.next_ticket_gapless('receipts')", "55000");
     assert!(words.contains("may have gaps"), "{words}");
+}
+
+/// From MariaDB 11.6 on by default: who raised a ticket that others were taking got error 1020.
+#[test]
+fn a_ticket_is_raised_under_load_with_snapshot_isolation() {
+    let server = shared(Engine::MariaDb);
+    let there: Vec<(String, String)> =
+        query(&mut server.connect(), "SHOW VARIABLES LIKE 'innodb_snapshot_isolation'");
+    if there.is_empty() {
+        eprintln!("skipped: this MariaDB has no innodb_snapshot_isolation");
+        return;
+    }
+    create(&mut server.connect(), "snapshot", 1, 1);
+    let done = &AtomicBool::new(false);
+    scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let client = &mut server.connect();
+                while !done.load(Relaxed) {
+                    take(client, "snapshot", 1);
+                }
+            });
+        }
+        let client = &mut server.connect();
+        query::<u64>(client, "SET innodb_snapshot_isolation = ON");
+        let raised: Vec<_> = (1..=300_i64)
+            .map(|i| {
+                let sql = format!("CALL shardid.raise_ticket('snapshot', {})", i * 1_000_000);
+                try_query::<u64>(client, &sql).map(|_| ())
+            })
+            .collect();
+        done.store(true, Relaxed);
+        let failed: Vec<_> = raised.into_iter().filter_map(Result::err).collect();
+        assert!(failed.is_empty(), "{} of 300: {:?}", failed.len(), failed[0]);
+    });
 }
