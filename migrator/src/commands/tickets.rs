@@ -56,9 +56,10 @@ fn report_down(look: &Look, quiet: bool) -> bool {
     let mut down = false;
     for (_, answer) in &look.nodes {
         if let Err(failure) = answer {
-            for (message, _) in failure.messages() {
-                if !quiet {
-                    talk::line(message);
+            for (message, hint) in failure.messages().filter(|_| !quiet) {
+                match hint {
+                    Some(hint) => talk::line(format_args!("{message}: {hint}")),
+                    None => talk::line(message),
                 }
             }
             down = true;

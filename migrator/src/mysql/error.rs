@@ -33,6 +33,11 @@ pub(crate) fn failure(node: &NodeName, error: &sqlx::Error) -> Failure {
         (None, 1205) => failure.hint(
             "somebody holds a lock for long: look at SHOW PROCESSLIST, and at XA RECOVER for what waits for XA COMMIT or XA ROLLBACK, then try again",
         ),
+        // Routines and views run with the rights of who made them.
+        (None, 1449) => failure.hint(format!(
+            "have the account again that installed schema shardid: `RENAME USER … TO {who}` where it has another name now, else `CREATE USER {who} IDENTIFIED BY '…'`, and the grants of docs/mysql.md, \"What a server needs\"",
+            who = said.message().split(['(', ')']).nth(1).unwrap_or("it")
+        )),
         // 1290 is of other options, too.
         (None, 1290 | 1836) if said.message().contains("read-only") || said.message().contains("read only") => failure.hint("it is read-only: name the server that takes writes"),
         (None, _) => failure,

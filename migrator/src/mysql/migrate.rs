@@ -15,6 +15,7 @@ use crate::cuts;
 use crate::failure::Failure;
 use crate::mysql::{failure, sql};
 use crate::refinery::refinery_session;
+use crate::talk;
 
 use crate::mysql::migrations::{CATALOG, SCHEMA};
 use crate::mysql::routines::{self, Routine, dropped_by};
@@ -135,7 +136,7 @@ pub(crate) async fn schema(
     connection.execute(sql!("session/create_schema.sql")).await.map_err(failed)?;
     connection.execute(sql!("session/keep_grants.sql")).await.map_err(failed)?;
     // A program was cut before it had given again what went with the routines that it made anew.
-    give_again(connection).await.map_err(|error| may_not(node, &error))?;
+    give_again(connection, node).await.map_err(|error| may_not(node, &error))?;
     let steps = match routines::there(connection, node).await?.is_empty() {
         // Nothing is granted on what is not there: who makes it all need not see what others may.
         true => {
@@ -170,7 +171,7 @@ async fn may_give_again(
     drops: &BTreeSet<String>,
 ) -> Result<(), Failure> {
     note_grants(connection, node, drops).await?;
-    let Err(error) = give_again(connection).await else { return Ok(()) };
+    let Err(error) = give_again(connection, node).await else { return Ok(()) };
     // What is revoked from now on is not to come back by this.
     let forgotten = connection.execute(sql!("session/forget_grants.sql")).await;
     forgotten.map_err(|error| failure(node, &error))?;
@@ -197,11 +198,11 @@ async fn take(
     };
     if done.is_err() {
         // MariaDB takes grants away before it waits for whoever uses a routine.
-        let _ = give_again(connection).await;
+        let _ = give_again(connection, node).await;
         return done;
     }
     cuts::at(format_args!("schema/before-grants"));
-    give_again(connection).await.map_err(failed)
+    give_again(connection, node).await.map_err(failed)
 }
 
 /// A file that is to be run.
@@ -300,7 +301,7 @@ pub(crate) async fn grants_are_kept(
 
 /// Gives again what is written down, and forgets it. Who has nothing to give need not see who the
 /// server's users are.
-async fn give_again(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+async fn give_again(connection: &mut MySqlConnection, node: &NodeName) -> Result<(), sqlx::Error> {
     let any: bool =
         sqlx::query_scalar(sql!("look/grants_are_kept.sql")).fetch_one(&mut *connection).await?;
     if !any {
@@ -311,6 +312,14 @@ async fn give_again(connection: &mut MySqlConnection) -> Result<(), sqlx::Error>
     connection.execute(sql!("session/no_new_users.sql")).await?;
     for statement in statements {
         sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut *connection).await?;
+    }
+    // A user that was dropped meanwhile, and one that was renamed, look alike.
+    let of_nobody: Vec<(String, String)> =
+        sqlx::query_as(sql!("session/kept_of_nobody.sql")).fetch_all(&mut *connection).await?;
+    for (who, statement) in of_nobody {
+        talk::line(format_args!(
+            "  {node}: there is no user {who} any more, whose grant went with a routine that was made anew: if it has another name now, say there: {statement}"
+        ));
     }
     connection.execute(sql!("session/begin.sql")).await?;
     connection.execute(sql!("session/forget_grants.sql")).await?;

@@ -10,6 +10,7 @@ on_both_engines! {
     flickrs_tables_are_made_with_the_rights_of_the_page,
     rights_by_a_role_alone_are_refused_where_routines_run_without_it,
     rights_that_everybody_has_are_refused,
+    where_the_account_is_gone_that_installed_it_is_told_what_mends_it,
 }
 
 /// The section of the page.
@@ -208,4 +209,35 @@ fn the_settings_of_the_page_are_those_that_the_program_looks_at() {
     let mut sorted = told.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, looked_at);
+}
+
+/// Routines run as their definer: whoever looked was told of that account, and to look.
+fn where_the_account_is_gone_that_installed_it_is_told_what_mends_it(engine: Engine) {
+    let servers = Servers::up(engine, 0, 1);
+    with_user(&servers, "my1");
+    let before = std::fs::read_to_string(servers.path("shardid.toml")).expect("it is there");
+    connect_as_user(&servers);
+    servers.run(&["apply", "--yes"]).ok();
+    std::fs::remove_file(servers.path(".my.cnf")).expect("it was written");
+    servers.write(&before);
+    let hint =
+        "have the account again that installed schema shardid: `RENAME USER … TO 'shardid'@'%'`";
+    let is_told = || {
+        for arguments in
+            [&["plan"][..], &["apply", "--yes"], &["tickets", "verify"], &["tickets", "status"]]
+        {
+            let run = servers.run(arguments);
+            assert_eq!(run.code, 1, "{arguments:?}: {}{}", run.stdout, run.stderr);
+            let text = format!("{}{}", run.stdout, run.stderr);
+            assert!(text.contains(hint), "{arguments:?}: {text}");
+        }
+    };
+    servers.sql("my1", "RENAME USER shardid TO shardid9");
+    is_told();
+    servers.sql("my1", "RENAME USER shardid9 TO shardid");
+    servers.is_clean();
+    servers.sql("my1", "DROP USER shardid");
+    is_told();
+    servers.sql("my1", &statements()[0]);
+    servers.is_clean();
 }

@@ -12,6 +12,7 @@ on_both_engines! {
     what_is_left_of_an_earlier_version_is_made_anew_whatever_clients_are_at,
     routines_are_made_by_the_session_that_has_the_lock,
     grants_on_a_routine_that_a_crash_left_missing_are_kept_until_it_is_there,
+    a_grant_of_a_user_that_was_renamed_meanwhile_is_named,
 }
 
 const GRANTED: &str = "SELECT concat_ws(' ', p.user, p.host, p.routine_type, lower(p.routine_name), p.proc_priv) FROM mysql.procs_priv p WHERE p.db = 'shardid' ORDER BY 1";
@@ -176,5 +177,35 @@ fn grants_on_a_routine_that_a_crash_left_missing_are_kept_until_it_is_there(engi
     assert_ne!(servers.sql("my1", GRANTED), before);
     servers.run(&["apply", "--yes"]).ok();
     assert_eq!(servers.sql("my1", GRANTED), before);
+    servers.is_clean();
+}
+
+/// It was lost without a word.
+fn a_grant_of_a_user_that_was_renamed_meanwhile_is_named(engine: Engine) {
+    let (servers, before) = granted(engine);
+    servers.sql(
+        "my1",
+        "INSERT INTO shardid.kept_grant SELECT p.user, p.host, p.routine_type, p.routine_name, p.proc_priv FROM mysql.procs_priv p
+             WHERE p.db = 'shardid' AND p.routine_name = 'next_tickets';
+         DROP FUNCTION shardid.next_tickets; DROP PROCEDURE shardid.next_tickets; RENAME USER web TO 'web'@'10.0.0.%'",
+    );
+    let run = servers.run(&["apply", "--yes"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let mut given = 0;
+    for line in
+        run.stderr.lines().filter(|line| line.contains("there is no user 'web'@'%' any more"))
+    {
+        let (_, statement) = line.split_once("say there: ").expect("it says what to do");
+        servers.sql("my1", &statement.replace("its new name", "'web'@'10.0.0.%'"));
+        given += 1;
+    }
+    assert_eq!(given, 2, "{}", run.stderr);
+    let expected = before.replace("web %", "web 10.0.0.%");
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&servers.sql("my1", GRANTED)), sorted(&expected));
     servers.is_clean();
 }
