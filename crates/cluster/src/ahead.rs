@@ -1,4 +1,5 @@
-//! May an old copy have rows that the node which has the shard has lost?
+//! Has a node lost rows that it had: those that an old copy has followed, or those that had come to it
+//! when a move was switched?
 
 use std::fmt;
 
@@ -16,6 +17,8 @@ pub struct Lineage {
 pub struct Descent {
     /// What it is now.
     pub now: Lineage,
+    /// The database's number on that server.
+    pub database: u32,
     /// Up to where its writes are on disk.
     pub position: u64,
     /// Earlier timelines, with the position at which each was left; empty where that is not for
@@ -23,11 +26,24 @@ pub struct Descent {
     pub left: Vec<(u32, u64)>,
 }
 
-/// Why an old copy may have rows that its node has lost.
+/// What a node was when all rows of a shard had come to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whole {
+    /// The server, and the timeline.
+    pub of: Lineage,
+    /// The database's number on that server.
+    pub database: u32,
+    /// Up to where all of it was on disk.
+    pub position: u64,
+}
+
+/// Why a node may have lost rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ahead {
-    /// The copy followed another server.
+    /// It was another server.
     OtherServer,
+    /// It was another database of the same server.
+    OtherDatabase,
     /// It followed an earlier timeline beyond where that was left, or nobody knows how far.
     OtherTimeline {
         /// That one; `None` where the journal is too old to say.
@@ -82,18 +98,29 @@ pub fn ahead(
     }
 }
 
+/// Whether a node may have lost rows since all of a shard had come to it: whatever happened to it, what it
+/// has now does not go back to that moment.
+pub fn lost(whole: &Whole, now: &Descent) -> Option<Ahead> {
+    let is_server = whole.of.system_identifier == now.now.system_identifier;
+    if is_server && whole.database != now.database {
+        return Some(Ahead::OtherDatabase);
+    }
+    ahead(Some(whole.of), now, Some(whole.position), true)
+}
+
 impl fmt::Display for Ahead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherServer => f.write_str("it was restored to another server"),
+            Self::OtherDatabase => f.write_str("it was restored to another database"),
             Self::OtherTimeline { followed: Some(followed), now } => write!(
                 f,
-                "it was promoted or restored, and is on timeline {now}, where the copy followed timeline {followed} further"
+                "it was promoted or restored, and is on timeline {now}, which does not have all of timeline {followed}"
             ),
             Self::OtherTimeline { followed: None, now } => {
                 write!(f, "it was promoted or restored, and is on timeline {now}")
             }
-            Self::Beyond => f.write_str("it was restored, and is behind what the copy has got"),
+            Self::Beyond => f.write_str("it was restored, and is behind what it had"),
             Self::NoSlot => f.write_str(
                 "the replication slot is gone, as where the database was restored; where somebody has dropped the slot, nothing is lost",
             ),
@@ -111,7 +138,7 @@ mod tests {
     }
 
     fn owner(timeline: u32, position: u64, left: &[(u32, u64)]) -> Descent {
-        Descent { now: on(timeline), position, left: left.to_vec() }
+        Descent { now: on(timeline), database: 5, position, left: left.to_vec() }
     }
 
     #[test]
@@ -143,6 +170,25 @@ mod tests {
         assert_eq!(ahead(None, &owner(3, 900, &[]), Some(900), true), None);
         let unknown = Some(Ahead::OtherTimeline { followed: None, now: 3 });
         assert_eq!(ahead(None, &owner(3, 900, &[(2, 800)]), Some(1), false), unknown);
+    }
+
+    #[test]
+    fn a_node_has_lost_rows_unless_it_goes_back_to_the_moment_at_which_it_had_them_all() {
+        let whole = |timeline, position| Whole { of: on(timeline), database: 5, position };
+        assert_eq!(lost(&whole(1, 500), &owner(1, 500, &[])), None);
+        assert_eq!(lost(&whole(1, 501), &owner(1, 500, &[])), Some(Ahead::Beyond));
+        let promoted = owner(3, 900, &[(1, 500), (2, 700)]);
+        assert_eq!(lost(&whole(1, 500), &promoted), None);
+        assert_eq!(lost(&whole(2, 700), &promoted), None);
+        let behind = |followed| Some(Ahead::OtherTimeline { followed: Some(followed), now: 3 });
+        assert_eq!(lost(&whole(1, 501), &promoted), behind(1));
+        assert_eq!(lost(&whole(2, 701), &promoted), behind(2));
+        // Nobody can read where the timeline was left.
+        assert_eq!(lost(&whole(1, 1), &owner(3, 900, &[])), behind(1));
+        let other = Whole { database: 6, ..whole(1, 500) };
+        assert_eq!(lost(&other, &owner(1, 900, &[])), Some(Ahead::OtherDatabase));
+        let of = Lineage { system_identifier: 8, timeline: 1 };
+        assert_eq!(lost(&Whole { of, ..other }, &owner(1, 900, &[])), Some(Ahead::OtherServer));
     }
 
     proptest! {

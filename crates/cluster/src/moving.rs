@@ -9,6 +9,10 @@
 //! the shard lives on the source, after it on the target, and only the fence
 //! knows both. What must not be done once the target has taken a write (sealing
 //! the way back) belongs before it.
+//!
+//! What all rows have come to is noted behind the fence, and looked at again before the
+//! target is opened: it may have been promoted or restored since, without the last of them.
+//! Then it is not opened, and the move goes back to its source, which has them all.
 
 use std::fmt;
 
@@ -71,6 +75,8 @@ pub enum MoveEvent {
     FenceLost,
     /// Somebody gives the move up.
     Abort,
+    /// The target has lost rows of it since the switch, and the map goes back to the source.
+    GoBack,
 }
 
 /// One thing that is done for a move; each may be done twice.
@@ -100,8 +106,12 @@ pub enum Effect {
     AwaitDrained,
     /// Compare small copies once more, and carry every sequence over.
     CarryOver,
+    /// Note what the target is, now that it has everything.
+    NoteTarget,
     /// Have the way back begin here: what the target has so far came from the source.
     SealWayBack,
+    /// Refuse to go on where the target has lost what it had.
+    CheckTarget,
     /// Tell the source that the shard has moved: its copy refuses with the new node's name,
     /// and its sequences are closed.
     GuardSource,
@@ -115,6 +125,8 @@ pub enum Effect {
     TellNodes,
     /// Remove what is not needed any more.
     CleanUp,
+    /// Open the source again that a switched move goes back to.
+    OpenSource,
     /// Take the fence down: the source goes on as if nothing had been.
     LowerFence,
     /// Remove everything that was made.
@@ -139,7 +151,7 @@ pub fn next_state(
     state: MoveState,
     event: MoveEvent,
 ) -> Result<MoveState, NoSuchStep> {
-    use MoveEvent::{Abort, FenceLost, Finished};
+    use MoveEvent::{Abort, FenceLost, Finished, GoBack};
     use MoveState::{Aborted, Aborting, Copying, Done, Fenced, Following, Planned, Switched};
     match (state, event) {
         (Planned, Finished) => Ok(match kind {
@@ -153,6 +165,7 @@ pub fn next_state(
         (Aborting, Finished) => Ok(Aborted),
         (Fenced, FenceLost) => Ok(Following),
         (Planned | Copying | Following | Fenced | Aborting, Abort) => Ok(Aborting),
+        (Switched, GoBack) => Ok(Aborting),
         _ => Err(NoSuchStep { state, event }),
     }
 }
@@ -160,9 +173,10 @@ pub fn next_state(
 /// What is done in a state, in this order.
 pub fn effects(kind: MoveKind, state: MoveState) -> &'static [Effect] {
     use Effect::{
-        AwaitClose, AwaitCopy, AwaitDrained, CarryOver, Check, CleanUp, CloseOldCopy, Compare,
-        EndStream, GuardSource, LowerFence, MakeIndexes, MakeSchema, OpenTarget, OpenWayBack,
-        PrepareWayBack, Publish, RaiseFence, RemoveAll, SealWayBack, Subscribe, TellNodes,
+        AwaitClose, AwaitCopy, AwaitDrained, CarryOver, Check, CheckTarget, CleanUp, CloseOldCopy,
+        Compare, EndStream, GuardSource, LowerFence, MakeIndexes, MakeSchema, NoteTarget,
+        OpenSource, OpenTarget, OpenWayBack, PrepareWayBack, Publish, RaiseFence, RemoveAll,
+        SealWayBack, Subscribe, TellNodes,
     };
     match (kind, state) {
         (_, MoveState::Planned) => &[Check],
@@ -172,17 +186,22 @@ pub fn effects(kind: MoveKind, state: MoveState) -> &'static [Effect] {
         (MoveKind::Rollback, MoveState::Copying) => &[],
         // A move that came back from a fence must let writers go on first.
         (_, MoveState::Following) => &[LowerFence, Compare, AwaitClose],
-        (MoveKind::Copy, MoveState::Fenced) => &[RaiseFence, AwaitDrained, CarryOver, SealWayBack],
-        (MoveKind::Rollback, MoveState::Fenced) => &[RaiseFence, AwaitDrained, CarryOver],
+        (MoveKind::Copy, MoveState::Fenced) => {
+            &[RaiseFence, AwaitDrained, CarryOver, NoteTarget, SealWayBack]
+        }
+        (MoveKind::Rollback, MoveState::Fenced) => {
+            &[RaiseFence, AwaitDrained, CarryOver, NoteTarget]
+        }
+        // By one session with the target, which ends where another server takes its place.
         (MoveKind::Copy, MoveState::Switched) => {
-            &[GuardSource, OpenTarget, EndStream, OpenWayBack, TellNodes, CleanUp]
+            &[CheckTarget, GuardSource, OpenTarget, EndStream, OpenWayBack, TellNodes, CleanUp]
         }
         (MoveKind::Rollback, MoveState::Switched) => {
-            &[GuardSource, OpenTarget, EndStream, TellNodes, CleanUp]
+            &[CheckTarget, GuardSource, OpenTarget, EndStream, TellNodes, CleanUp]
         }
-        (MoveKind::Copy, MoveState::Aborting) => &[LowerFence, RemoveAll],
+        (MoveKind::Copy, MoveState::Aborting) => &[OpenSource, LowerFence, RemoveAll],
         // The old copy goes on following: it is there to be gone back to another time.
-        (MoveKind::Rollback, MoveState::Aborting) => &[LowerFence, CloseOldCopy],
+        (MoveKind::Rollback, MoveState::Aborting) => &[OpenSource, LowerFence, CloseOldCopy],
         (_, MoveState::Done | MoveState::Aborted) => &[],
     }
 }
@@ -204,10 +223,16 @@ pub enum GoneNode {
 /// made on the other node is gone with it.
 pub fn effects_without(state: MoveState, gone: GoneNode) -> Option<&'static [Effect]> {
     match (state, gone) {
-        (MoveState::Aborting, GoneNode::Target) => Some(&[Effect::LowerFence, Effect::RemoveAll]),
-        (MoveState::Switched, GoneNode::Source) => {
-            Some(&[Effect::OpenTarget, Effect::EndStream, Effect::TellNodes, Effect::CleanUp])
+        (MoveState::Aborting, GoneNode::Target) => {
+            Some(&[Effect::OpenSource, Effect::LowerFence, Effect::RemoveAll])
         }
+        (MoveState::Switched, GoneNode::Source) => Some(&[
+            Effect::CheckTarget,
+            Effect::OpenTarget,
+            Effect::EndStream,
+            Effect::TellNodes,
+            Effect::CleanUp,
+        ]),
         _ => None,
     }
 }
@@ -230,6 +255,7 @@ impl fmt::Display for MoveEvent {
             Self::Finished => "taken further",
             Self::FenceLost => "taken back to following",
             Self::Abort => "aborted",
+            Self::GoBack => "taken back to its source",
         })
     }
 }
@@ -239,6 +265,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// What happens to a move whose target loses nothing.
     const EVENTS: [MoveEvent; 3] = [MoveEvent::Finished, MoveEvent::FenceLost, MoveEvent::Abort];
 
     fn any_kind() -> impl Strategy<Value = MoveKind> {
@@ -293,6 +320,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn only_a_switched_move_goes_back_to_its_source_and_the_source_is_opened_then() {
+        for kind in [MoveKind::Copy, MoveKind::Rollback] {
+            for state in MoveState::ALL.iter().copied() {
+                let next = next_state(kind, state, MoveEvent::GoBack);
+                assert_eq!(next.is_ok(), state == MoveState::Switched, "{state}");
+            }
+            let aborting = MoveState::Aborting;
+            assert_eq!(next_state(kind, MoveState::Switched, MoveEvent::GoBack), Ok(aborting));
+            assert_eq!(at(kind, aborting, Effect::OpenSource), Some(0));
+        }
+    }
+
     fn at(kind: MoveKind, state: MoveState, effect: Effect) -> Option<usize> {
         effects(kind, state).iter().position(|e| *e == effect)
     }
@@ -318,6 +358,11 @@ mod tests {
         for kind in [MoveKind::Copy, MoveKind::Rollback] {
             let state = MoveState::Switched;
             assert!(at(kind, state, Effect::GuardSource) < at(kind, state, Effect::OpenTarget));
+            // What has lost rows is not opened, and the source is not closed for it.
+            assert_eq!(at(kind, state, Effect::CheckTarget), Some(0));
+            let fenced = MoveState::Fenced;
+            let noted = at(kind, fenced, Effect::NoteTarget);
+            assert!(noted > at(kind, fenced, Effect::CarryOver));
             assert_eq!(at(kind, state, Effect::LowerFence), None);
             // The way back must not carry to the old copy what came from it.
             assert!(
@@ -334,7 +379,7 @@ mod tests {
                 [(GoneNode::Source, Effect::OpenTarget), (GoneNode::Target, Effect::LowerFence)]
             {
                 let Some(left) = effects_without(state, gone) else { continue };
-                assert_eq!(left[0], opens, "{state} without {gone:?}");
+                assert_eq!(left[1], opens, "{state} without {gone:?}");
                 // Only what is done in that state anyway, in the same order, and nothing twice.
                 for kind in [MoveKind::Copy, MoveKind::Rollback] {
                     let all = effects(kind, state);

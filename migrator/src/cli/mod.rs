@@ -146,7 +146,8 @@ pub(crate) enum Command {
 
     /// Give a move up: the shard stays where it is, and everything that was made is removed
     ///
-    /// Possible until the move is switched; after that there is `rollback`.
+    /// Possible until the move is switched; after that there is `rollback`. A switched move whose new node was
+    /// promoted or restored without rows that had come to it goes back to the old node, which has them.
     Abort(Abort),
 
     /// Go back to the old copy of a move that is done

@@ -131,6 +131,14 @@ pub(crate) struct Standing {
     #[arg(long, value_name = "NODE")]
     pub(crate) gone: Option<NodeName>,
 
+    /// Open the shard on its new node though that may have lost rows
+    ///
+    /// Where that node was promoted or restored after the move was switched, it may lack what had come to it
+    /// last. `abort` goes back to the old node, which has all rows; with this the shard goes on with what the
+    /// new one has, and the old copy is kept.
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
+
     #[command(flatten)]
     pub(crate) options: MoveOptions,
 }
@@ -221,6 +229,13 @@ pub(crate) struct Abort {
     /// It is refused while the node answers.
     #[arg(long, value_name = "NODE")]
     pub(crate) gone: Option<NodeName>,
+
+    /// Go back, and lose what was written on the new node alone
+    ///
+    /// A switched move is given up only where its new node was promoted or restored without rows that
+    /// the old one has. Where it had been opened before, what was written there since is lost.
+    #[arg(long, conflicts_with = "gone")]
+    pub(crate) accept_loss: bool,
 }
 
 #[derive(Debug, Args)]

@@ -10,7 +10,10 @@ use shardid_cluster::{MoveEvent, MoveState, NodeName, next_state};
 use crate::cli::{Abort, EndMoves, Retire, Several};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::moving::{self, ClaimedMove, Move, MoveContext, MoveJournal, Options, Retiring, drive};
+use crate::moving::ahead::may_lack;
+use crate::moving::{
+    self, ClaimedMove, Move, MoveContext, MoveJournal, Options, Retiring, Without, drive,
+};
 use crate::stdout::print;
 use crate::talk;
 
@@ -129,8 +132,9 @@ async fn confirmed(
 
 pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failure> {
     let file = ClusterFile::load(file)?;
-    let gone = args.gone.as_ref();
+    let (gone, accept_loss) = (args.gone.as_ref(), args.accept_loss);
     let args = &args.moves;
+    let lost = moving::lost_targets(&file).await?;
     let look = |record: &Move, beside: &Beside<'_>| {
         let Move { id, state, shard, source, .. } = record;
         if *state == MoveState::Aborted {
@@ -140,6 +144,14 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
         if next_state(record.kind, *state, MoveEvent::Abort).is_ok() {
             return Ok(Todo::Do(format!(
                 "shard {shard} stays on {source}, and takes writes there"
+            )));
+        }
+        if let Some(why) = lost.get(id).filter(|_| gone.is_none()) {
+            moving::check_not_opened(record, *why, accept_loss)?;
+            let lacks = may_lack(shard);
+            return Ok(Todo::Do(format!(
+                "shard {shard} goes back to {source}: node {} {lacks}: {why}",
+                record.target
             )));
         }
         let failure = Failure::new(format!("move {id} is {state} and cannot be aborted"));
@@ -152,8 +164,8 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
     let closer = gone.map_or(Closer::Nothing, Closer::Without);
     for record in confirmed(&file, &args.several, &look, closer, "Give this up?").await? {
         let ended = match gone {
-            None => abort_one(&file, &record, args.options.into()).await,
-            Some(node) => match moving::end_without(&file, record.id, node, true).await {
+            None => abort_one(&file, &record, args.options.into(), accept_loss).await,
+            Some(node) => match moving::end_without(&file, record.id, node, GIVES_UP).await {
                 Ok(state) => {
                     talk::line(format_args!("move {} is {state}", record.id));
                     Ok(())
@@ -168,7 +180,15 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
     Failure::all(failures).map_or(Ok(()), Err)
 }
 
-async fn abort_one(file: &ClusterFile, record: &Move, options: Options) -> Result<(), Failure> {
+/// Nothing is opened where a move is given up.
+const GIVES_UP: Without = Without { gives_up: true, accept_loss: false };
+
+async fn abort_one(
+    file: &ClusterFile,
+    record: &Move,
+    options: Options,
+    accept_loss: bool,
+) -> Result<(), Failure> {
     let Move { id, state, .. } = record;
     // First what writers wait for: the target may be down for long.
     let mut claimed =
@@ -183,6 +203,15 @@ async fn abort_one(file: &ClusterFile, record: &Move, options: Options) -> Resul
         MoveState::Done => {
             return Err(Failure::new(format!("move {id} is done and cannot be aborted"))
                 .hint("`shardid moves` shows what can be done with it"));
+        }
+        // Only where it was when it was looked at: then its target was seen to have lost rows.
+        MoveState::Switched if *state == MoveState::Switched => {
+            let stood = |failure| stands(failure, *id, now);
+            let mut context = claimed.context(file, options).await.map_err(stood)?;
+            moving::go_back(&mut context, accept_loss).await.map_err(stood)?;
+            let state = drive(&mut context).await?;
+            talk::line(format_args!("move {id} is {state}"));
+            return Ok(());
         }
         _ => {}
     }

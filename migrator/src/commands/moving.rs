@@ -12,9 +12,10 @@ use shardid_cluster::{
 use crate::cli::{self, By, Drain, ManyMoves, MoveOptions, Moves, Rebalance, Standing};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
+use crate::moving::ahead::may_lack;
 use crate::moving::{
-    self, Checked, MoveContext, MoveJournal, MoveSession, Options, Pace, check_all, drive,
-    shard_sizes,
+    self, Checked, Move, MoveContext, MoveJournal, MoveSession, Options, Pace, Without, check_all,
+    drive, shard_sizes,
 };
 use crate::postgres::ids;
 use crate::stdout::{print, print_json};
@@ -28,6 +29,7 @@ impl From<MoveOptions> for Options {
             verify: options.verify,
             stall_max: Duration::from_secs(options.stall_seconds_max.into()),
             lag_max_bytes: options.lag_mb_max.map(|mb| i64::from(mb) * 1_000_000),
+            accept_loss: false,
         }
     }
 }
@@ -215,14 +217,25 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
         return print_json(&view::json(&moves, &log));
     }
     print(&view::table(&moves, &log))?;
-    view::what_to_do(&moves);
+    let ahead = moving::ahead::old_copies_ahead(&file, &moves).await;
+    let lost = moving::lost_targets(&file).await?;
+    let held = ahead.keys().chain(lost.keys()).copied().collect();
+    view::what_to_do(&moves, &held);
     for reader in moving::readers(&file, &moves).await {
         view::unread(&reader);
     }
-    for failure in moving::ahead::old_copies_ahead(&file, &moves).await {
+    for failure in ahead.values() {
         for (message, hint) in failure.messages() {
             talk::line(format_args!("{message}: {}", hint.unwrap_or_default()));
         }
+    }
+    for record in &moves {
+        let Some(why) = lost.get(&record.id) else { continue };
+        let Move { id, shard, source, target, .. } = record;
+        talk::line(format_args!(
+            "move {id} is switched, and node {target} {}: {why}: `shardid abort {id}` goes back to {source}",
+            may_lack(shard)
+        ));
     }
     Ok(())
 }
@@ -235,14 +248,16 @@ pub(super) async fn resume(file: Option<&Path>, args: &Standing) -> Result<(), F
         return Ok(());
     }
     moving::watch_for_interrupts(false);
+    let options = Options { accept_loss: args.accept_loss, ..args.options.into() };
     if let Some(gone) = &args.gone {
-        let state = moving::end_without(&file, args.id, gone, false)
+        let how = Without { gives_up: false, accept_loss: args.accept_loss };
+        let state = moving::end_without(&file, args.id, gone, how)
             .await
             .map_err(|failure| stands(failure, args.id, record.state))?;
         talk::line(format_args!("move {} is {state}", args.id));
         return Ok(());
     }
-    let mut context = MoveContext::enter(&file, args.id, args.options.into())
+    let mut context = MoveContext::enter(&file, args.id, options)
         .await
         .map_err(|failure| stands(failure, args.id, record.state))?;
     let state = drive(&mut context).await?;

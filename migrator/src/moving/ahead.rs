@@ -1,7 +1,10 @@
-//! Has the node that a shard moved to lost what its old copy still has?
+//! Has the node that a shard moves to lost what was there, and what its old copy still has?
 
-use shardid_cluster::{Ahead, Descent, Lineage, ahead};
+use std::collections::BTreeMap;
 
+use shardid_cluster::{Ahead, Descent, Lineage, MoveKind, Whole, ahead, lost};
+
+use super::context::MoveContext;
 use super::journal::Move;
 use super::move_session::MoveSession;
 use crate::failure::Failure;
@@ -13,6 +16,7 @@ use crate::postgres::sql;
 pub(crate) struct DescentRow {
     system_identifier: i64,
     timeline: i64,
+    database: i64,
     position: i64,
     history: Option<String>,
     slots: Vec<String>,
@@ -30,22 +34,43 @@ impl From<DescentRow> for Owner {
             system_identifier: row.system_identifier,
             timeline: u32::try_from(row.timeline).unwrap_or_default(),
         };
+        let database = u32::try_from(row.database).unwrap_or_default();
         let position = row.position.cast_unsigned();
         let left = row.history.as_deref().map(timelines).unwrap_or_default();
-        Self { descent: Descent { now, position, left }, slots: row.slots }
+        Self { descent: Descent { now, database, position, left }, slots: row.slots }
     }
 }
 
+/// An old copy, and what is noted of the node that it was moved to.
+pub(crate) struct OldCopy {
+    pub(crate) id: i64,
+    /// Whether it follows.
+    pub(crate) way_back: bool,
+    /// What it followed then.
+    pub(crate) followed: Option<Lineage>,
+    /// What the node was when all rows had come to it.
+    pub(crate) whole: Option<Whole>,
+    /// Up to which position of the node it has got since.
+    pub(crate) reached: Option<i64>,
+}
+
 impl Owner {
-    /// Whether the old copy of a move may have what this node has lost.
-    pub(crate) fn is_behind(
-        &self,
-        id: i64,
-        followed: Option<Lineage>,
-        reached: Option<i64>,
-    ) -> Option<Ahead> {
-        let has_slot = self.slots.contains(&format!("shardid_back_{id}"));
-        ahead(followed, &self.descent, reached.map(i64::cast_unsigned), has_slot)
+    /// Whether an old copy may have what this node has lost: rows that came from it, or that it has
+    /// followed since.
+    pub(crate) fn is_behind(&self, copy: &OldCopy) -> Option<Ahead> {
+        if let Some(why) = self.has_lost(copy.whole) {
+            return Some(why);
+        }
+        if !copy.way_back {
+            return None;
+        }
+        let has_slot = self.slots.contains(&format!("shardid_back_{}", copy.id));
+        ahead(copy.followed, &self.descent, copy.reached.map(i64::cast_unsigned), has_slot)
+    }
+
+    /// Whether this node may have lost rows since all of a shard had come to it, as far as that is noted.
+    fn has_lost(&self, whole: Option<Whole>) -> Option<Ahead> {
+        whole.and_then(|whole| lost(&whole, &self.descent))
     }
 }
 
@@ -69,22 +94,85 @@ pub(super) async fn descent(server: &mut MoveSession) -> Result<Owner, Failure> 
     row.map(Owner::from).ok_or_else(standby)
 }
 
+/// Notes what the target is, now that it has everything, and what its source's sequences are bound by:
+/// they are closed when it is the old copy.
+pub(super) async fn note_target(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let rules = sqlx::query_scalar(sql!("move/sequence/rules.sql"));
+    let rules: Vec<String> =
+        context.source.column(rules.bind(context.record.schema.as_str())).await?;
+    let Descent { now, database, position, .. } = descent(&mut context.target).await?.descent;
+    let whole = Whole { of: now, database, position };
+    let rules = rules.join(";\n");
+    context.journal.note_whole(context.record.id, whole, &rules).await?;
+    context.record.whole = Some(whole);
+    context.record.rules = Some(rules);
+    context.record.opening = false;
+    Ok(())
+}
+
+/// What there is to be done where a target has lost rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Instead {
+    /// The source has all rows.
+    GoBack,
+    /// There is no source any more.
+    OpenWithout,
+}
+
+/// Refuses to open a target that has lost rows since all of them had come to it.
+pub(super) async fn check_target(
+    target: &mut MoveSession,
+    record: &Move,
+    instead: Instead,
+    accept_loss: bool,
+) -> Result<(), Failure> {
+    let Some(why) = has_lost(target, record).await? else { return Ok(()) };
+    let Move { id, shard, source, target, kind, .. } = record;
+    // A move back drops the copy that it goes back from, which may be the last one that is whole.
+    let may_open = *kind == MoveKind::Copy || instead == Instead::OpenWithout;
+    if accept_loss && may_open {
+        return Ok(());
+    }
+    let back = format!("`shardid abort {id}` goes back to {source}, which has them all");
+    let hint = match instead {
+        Instead::OpenWithout => format!(
+            "bring back a server that has them; or `shardid resume {id} --gone {source} --accept-loss` goes on without"
+        ),
+        Instead::GoBack if may_open => format!(
+            "{back}; or `shardid resume {id} --accept-loss` opens the shard on {target} without them, and keeps the old copy"
+        ),
+        Instead::GoBack => back,
+    };
+    Err(Failure::new(format!("node {target} {}: {why}", may_lack(shard))).hint(hint))
+}
+
+/// What is the matter with a node that has lost rows of a shard.
+pub(crate) fn may_lack(shard: impl std::fmt::Display) -> String {
+    format!("may have lost rows of shard {shard} that had come to it")
+}
+
+/// Why the target of a move may have lost rows since all of them had come to it.
+pub(crate) async fn has_lost(
+    target: &mut MoveSession,
+    record: &Move,
+) -> Result<Option<Ahead>, Failure> {
+    Ok(descent(target).await?.has_lost(record.whole))
+}
+
 /// Why the old copy of a move may have rows that its new node has lost.
 async fn look(
     source: &mut MoveSession,
     target: &mut MoveSession,
     record: &Move,
 ) -> Result<Option<Ahead>, Failure> {
-    // Without a way back the copy has had nothing from there.
-    if !record.way_back {
-        return Ok(None);
-    }
     // Before the node is asked, which goes on meanwhile.
     let query = sqlx::query_as(sql!("move/clean/reached.sql"));
     let reached: Vec<(String, Option<i64>)> = source.rows(query).await?;
     let name = record.way_back_stream();
     let reached = reached.into_iter().find(|(other, _)| *other == name).and_then(|(_, it)| it);
-    Ok(descent(target).await?.is_behind(record.id, record.followed, reached))
+    let Move { id, way_back, followed, whole, .. } = *record;
+    let copy = OldCopy { id, way_back, followed, whole, reached };
+    Ok(descent(target).await?.is_behind(&copy))
 }
 
 /// Refuses to drop an old copy that may have rows which the shard has lost.
@@ -97,11 +185,11 @@ pub(super) async fn check_not_ahead(
     why.map_or(Ok(()), |why| Err(refused(record, why)))
 }
 
-/// The moves of these whose old copy may have rows that the shard has lost, as far as their nodes
-/// answer.
-pub(crate) async fn old_copies_ahead(file: &ClusterFile, moves: &[Move]) -> Vec<Failure> {
-    let mut found = Vec::new();
-    for record in moves.iter().filter(|record| record.can_roll_back()) {
+/// The moves of these whose old copy may have rows that the shard has lost, by number, as far as their
+/// nodes answer.
+pub(crate) async fn old_copies_ahead(file: &ClusterFile, moves: &[Move]) -> BTreeMap<i64, Failure> {
+    let mut found = BTreeMap::new();
+    for record in moves.iter().filter(|record| record.has_old_copy() && !record.retiring) {
         let (Ok(mut source), Ok(mut target)) = (
             MoveSession::look(file, &record.source).await,
             MoveSession::look(file, &record.target).await,
@@ -109,7 +197,7 @@ pub(crate) async fn old_copies_ahead(file: &ClusterFile, moves: &[Move]) -> Vec<
             continue;
         };
         if let Ok(Some(why)) = look(&mut source, &mut target, record).await {
-            found.push(refused(record, why));
+            found.insert(record.id, refused(record, why));
         }
     }
     found

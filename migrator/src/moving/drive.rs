@@ -9,8 +9,8 @@ use super::move_session::MoveSession;
 use super::outcome::Fence;
 use super::watch::Sessions;
 use super::{
-    carry, checks, clean, compare, fence, following, schema, sequences, stop, stream, throttle,
-    unseen, watch,
+    ahead, back, carry, checks, clean, compare, fence, following, schema, sequences, stop, stream,
+    throttle, unseen, watch,
 };
 use crate::cuts;
 use crate::failure::Failure;
@@ -277,10 +277,19 @@ async fn take(
         Effect::RaiseFence => return fence::raise(context, deadline).await,
         Effect::AwaitDrained => return following::await_drained(context, deadline).await,
         Effect::CarryOver => return carry::carry_over(context, deadline).await,
+        Effect::NoteTarget => ahead::note_target(context).await?,
         Effect::SealWayBack => stream::seal_way_back(context).await?,
+        Effect::CheckTarget => {
+            let accept_loss = context.options.accept_loss;
+            let instead = ahead::Instead::GoBack;
+            ahead::check_target(&mut context.target, &context.record, instead, accept_loss).await?;
+        }
         Effect::GuardSource => fence::guard(context).await?,
         Effect::CloseOldCopy => sequences::close_old_copy(context).await?,
-        Effect::OpenTarget => fence::open(context).await?,
+        Effect::OpenTarget => {
+            context.journal.note_opening(&mut context.record).await?;
+            fence::open(context).await?;
+        }
         Effect::EndStream => {
             unseen::look_back(context).await?;
             stream::end(context).await?;
@@ -288,6 +297,7 @@ async fn take(
         Effect::OpenWayBack => stream::open_way_back(context).await?,
         Effect::TellNodes => fence::tell_nodes(context).await?,
         Effect::CleanUp => clean::clean_up(context).await?,
+        Effect::OpenSource => back::open_source(context).await?,
         Effect::LowerFence => fence::lower(context).await?,
         Effect::RemoveAll => clean::remove_all(context).await?,
     }

@@ -156,17 +156,24 @@ pub(super) struct Generators {
     pub(super) dropped: Vec<(String, Option<i64>)>,
 }
 
+impl Generators {
+    /// What a node knows of them that had the shard.
+    pub(super) async fn of(server: &mut MoveSession, shard: Shard) -> Result<Self, Failure> {
+        let home = Home::of(server, shard).await?;
+        let sequence = home.map_or("shard_id_seq".to_owned(), |home| home.sequence);
+        let shard = shard.as_sql();
+        let id_sequences = sqlx::query_as(sql!("move/carry/id_sequences.sql")).bind(shard);
+        let id_sequences = server.rows(id_sequences).await?;
+        let dropped = sqlx::query_as(sql!("move/carry/dropped_id_sequences.sql")).bind(shard);
+        let dropped = server.rows(dropped).await?;
+        Ok(Self { sequence, id_sequences, dropped })
+    }
+}
+
 /// Lets the target give ids and take writes.
 pub(super) async fn open(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     let version = context.journal.version_of(context.record.shard).await?;
-    let home = Home::of(&mut context.source, context.record.shard).await?;
-    let sequence = home.map_or("shard_id_seq".to_owned(), |home| home.sequence);
-    let shard = context.record.shard.as_sql();
-    let id_sequences = sqlx::query_as(sql!("move/carry/id_sequences.sql")).bind(shard);
-    let id_sequences = context.source.rows(id_sequences).await?;
-    let dropped = sqlx::query_as(sql!("move/carry/dropped_id_sequences.sql")).bind(shard);
-    let dropped = context.source.rows(dropped).await?;
-    let known = Generators { sequence, id_sequences, dropped };
+    let known = Generators::of(&mut context.source, context.record.shard).await?;
     open_on(&mut context.target, context.file, &context.record, version, known).await
 }
 

@@ -272,6 +272,11 @@ pub(super) async fn await_close(context: &mut MoveContext<'_>) -> Result<(), Fai
     // So that its server need not keep what the source has sent.
     if context.record.way_back && context.record.rollback_of.is_none() {
         let name = context.record.way_back_stream();
+        let gone = sqlx::query_scalar::<_, bool>(sql!("move/stream/slot_gone.sql")).bind(&name);
+        // As on a standby that has taken over: what it lacks of the copy nobody sends again.
+        if context.target.column(gone).await? == [true] {
+            return Err(stream::slot_is_gone(&context.record, &context.target.node, &name));
+        }
         context.target.change(sqlx::query(sql!("move/stream/advance.sql")).bind(name)).await?;
     }
     Ok(())
@@ -344,7 +349,7 @@ async fn lag(
     let query = sqlx::query_as(sql!("move/stream/lag.sql")).bind(slot).bind(position);
     let row: Option<(Option<i64>, bool, Option<i64>)> = context.source.row(query).await?;
     let Some((bytes, active, position)) = row else {
-        return Err(stream::slot_is_gone(context, slot));
+        return Err(stream::slot_is_gone(&context.record, &context.source.node, slot));
     };
     Ok(Lag { bytes: bytes.unwrap_or(i64::MAX), active, position: position.unwrap_or(0) })
 }

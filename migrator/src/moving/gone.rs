@@ -5,6 +5,8 @@ use shardid_cluster::{
     next_state,
 };
 
+use super::ahead::{Instead, check_target};
+use super::back::open_on_source;
 use super::fence::{self, Generators};
 use super::home::Home;
 use super::journal::{Leftover, Move, MoveJournal};
@@ -21,23 +23,32 @@ use crate::talk;
 /// How long a lock is waited for where nobody else may be at work.
 const LOCK_MS: u64 = 10_000;
 
+/// What is said about a move that is to end without one of its nodes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Without {
+    /// That it is given up.
+    pub(crate) gives_up: bool,
+    /// That the target is opened although it may have lost rows.
+    pub(crate) accept_loss: bool,
+}
+
 /// Gives a move up whose target never comes back, or ends one that is switched without its source.
 /// Returns the state that it has come to.
 pub(crate) async fn end_without(
     file: &ClusterFile,
     id: i64,
     gone: &NodeName,
-    gives_up: bool,
+    how: Without,
 ) -> Result<MoveState, Failure> {
     let mut journal = MoveJournal::open(file).await?;
     let record = journal.begin(id).await?;
-    check_gone(file, &record, gone, gives_up).await?;
+    check_gone(file, &record, gone, how.gives_up).await?;
     let mut nodes = watch::nodes_of(file, &record);
     nodes.retain(|node, _| node != gone);
     let work = async {
         match *gone == record.target {
             true => give_up(file, journal, record).await,
-            false => open_target(file, journal, record).await,
+            false => open_target(file, journal, record, how.accept_loss).await,
         }
     };
     watch::over(file, nodes, work).await
@@ -93,7 +104,8 @@ async fn give_up(
     check_member(&mut source, file).await?;
     journal.claim(&mut record, &mut [&mut source]).await?;
     let home = Home::of(&mut source, record.shard).await?;
-    if home.is_none_or(|home| home.state == "moved") {
+    // Of a move that goes back, the source is opened below.
+    if home.is_none_or(|home| home.state == "moved" && !record.was_switched) {
         return Err(Failure::new(format!(
             "node {} does not have shard {}, although the map says so",
             record.source, record.shard
@@ -107,6 +119,12 @@ async fn give_up(
     cuts::at(format_args!("without/aborting"));
     for effect in effects_without(record.state, GoneNode::Target).unwrap_or_default() {
         match effect {
+            Effect::OpenSource => {
+                open_on_source(file, &mut journal, &mut source, &record).await?;
+                if record.was_switched {
+                    fence::tell_of(file, record.shard, &[&record.source]).await?;
+                }
+            }
             Effect::LowerFence => fence::lower_on(&mut source, &record).await?,
             Effect::RemoveAll => {
                 for left in journal.leftovers(record.id).await? {
@@ -127,6 +145,7 @@ async fn open_target(
     file: &ClusterFile,
     mut journal: MoveJournal,
     mut record: Move,
+    accept_loss: bool,
 ) -> Result<MoveState, Failure> {
     let mut target = MoveSession::connect(file, &record.target).await?;
     check_member(&mut target, file).await?;
@@ -134,7 +153,12 @@ async fn open_target(
     let id = record.id;
     for effect in effects_without(record.state, GoneNode::Source).unwrap_or_default() {
         match effect {
-            Effect::OpenTarget => open(file, &mut journal, &mut target, &record).await?,
+            Effect::CheckTarget => {
+                let instead = Instead::OpenWithout;
+                let checked = check_target(&mut target, &record, instead, accept_loss).await;
+                checked.map_err(Failure::standing)?;
+            }
+            Effect::OpenTarget => open(file, &mut journal, &mut target, &mut record).await?,
             Effect::EndStream => {
                 stream::remove_subscription(&mut target, None, &record.stream()).await?;
             }
@@ -166,7 +190,7 @@ async fn open(
     file: &ClusterFile,
     journal: &mut MoveJournal,
     target: &mut MoveSession,
-    record: &Move,
+    record: &mut Move,
 ) -> Result<(), Failure> {
     let shard = record.shard.as_sql();
     // An old copy that is gone back to knows; a new one has the name that shards are made with.
@@ -199,6 +223,7 @@ async fn open(
             .standing());
     }
     let version = journal.version_of(record.shard).await?;
+    journal.note_opening(record).await?;
     let known = Generators { sequence, id_sequences: Vec::new(), dropped: Vec::new() };
     fence::open_on(target, file, record, version, known).await?;
     if record.kind == MoveKind::Copy {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use shardid_cluster::{
     LeftoverKind, Lineage, MapVersion, MoveEvent, MoveKind, MoveState, NodeName, Shard,
-    UnknownWord, next_state,
+    UnknownWord, Whole, next_state,
 };
 use sqlx::{Connection, Postgres, Transaction};
 
@@ -22,7 +22,7 @@ mod record;
 use failures::no_such_step;
 pub(super) use failures::{older_catalog, overtaken};
 use record::MoveRow;
-pub(crate) use record::{Leftover, Move, lineage};
+pub(crate) use record::{Leftover, Move, WholeRow, lineage};
 
 /// The catalog, for as long as a session lasts.
 pub(crate) struct MoveJournal {
@@ -175,16 +175,20 @@ impl MoveJournal {
         if moved.is_none() {
             return Err(overtaken(record.id));
         }
-        if next == MoveState::Switched {
-            let there = switch(&mut transaction, record).await.map_err(failed)?;
-            if !there {
-                return Err(Failure::new(format!(
-                    "the map does not have shard {} on node {} any more",
-                    record.shard, record.source
-                )));
-            }
+        let home = if next == MoveState::Switched { &record.source } else { &record.target };
+        let there = match (next, event) {
+            (MoveState::Switched, _) => switch(&mut transaction, record).await.map_err(failed)?,
+            (_, MoveEvent::GoBack) => go_back(&mut transaction, record).await.map_err(failed)?,
+            _ => true,
+        };
+        if !there {
+            return Err(Failure::new(format!(
+                "the map does not have shard {} on node {home} any more",
+                record.shard
+            )));
         }
         transaction.commit().await.map_err(failed)?;
+        record.was_switched |= next == MoveState::Switched;
         record.state = next;
         Ok(())
     }
@@ -203,6 +207,30 @@ impl MoveJournal {
     ) -> Result<(), Failure> {
         let query = sqlx::query(sql!("move/journal/seal.sql")).bind(id).bind(seal);
         self.note(query.bind(of.system_identifier).bind(i64::from(of.timeline))).await
+    }
+
+    /// Notes what the target is, now that it has all rows, and what the source's sequences are bound by.
+    pub(crate) async fn note_whole(
+        &mut self,
+        id: i64,
+        whole: Whole,
+        rules: &str,
+    ) -> Result<(), Failure> {
+        let query = sqlx::query(sql!("move/journal/whole.sql"))
+            .bind(id)
+            .bind(whole.of.system_identifier)
+            .bind(i64::from(whole.of.timeline))
+            .bind(i64::from(whole.database))
+            .bind(whole.position.cast_signed())
+            .bind(rules);
+        self.note(query).await
+    }
+
+    /// Notes that the target is about to be opened.
+    pub(crate) async fn note_opening(&mut self, record: &mut Move) -> Result<(), Failure> {
+        self.note(sqlx::query(sql!("move/journal/opening.sql")).bind(record.id)).await?;
+        record.opening = true;
+        Ok(())
     }
 
     /// The version of the map that placed a shard where it is.
@@ -288,19 +316,8 @@ async fn switch(
     transaction: &mut Transaction<'_, Postgres>,
     record: &Move,
 ) -> Result<bool, sqlx::Error> {
-    let version: i64 = sqlx::query_scalar(sql!("move/journal/switch_catalog.sql"))
-        .fetch_one(&mut **transaction)
-        .await?;
-    let placed = sqlx::query(sql!("move/journal/switch_map.sql"))
-        .bind(record.shard.as_sql())
-        .bind(record.source.as_str())
-        .bind(record.target.as_str())
-        .bind(version)
-        .execute(&mut **transaction)
-        .await?;
-    if placed.rows_affected() != 1 {
-        return Ok(false);
-    }
+    let placed = place(transaction, record, &record.source, &record.target).await?;
+    let Some(version) = placed else { return Ok(false) };
     for statement in [sql!("move/journal/switch_keep.sql"), sql!("move/journal/switch_leave.sql")] {
         sqlx::query(statement)
             .bind(record.id)
@@ -314,4 +331,45 @@ async fn switch(
     let change = format!("move {id}: shard {shard} from {source} to {target}");
     publish(transaction, MapVersion(version), &change).await?;
     Ok(true)
+}
+
+/// Places the shard of a switched move on its source again; false where the map does not have it on
+/// the target.
+async fn go_back(
+    transaction: &mut Transaction<'_, Postgres>,
+    record: &Move,
+) -> Result<bool, sqlx::Error> {
+    let Move { id, shard, source, target, schema, .. } = record;
+    let placed = place(transaction, record, target, source).await?;
+    let Some(version) = placed else { return Ok(false) };
+    let keep = sqlx::query(sql!("move/journal/back_keep.sql"));
+    let keep = keep.bind(id).bind(source.as_str()).bind(schema.as_str());
+    keep.execute(&mut **transaction).await?;
+    let leave = sqlx::query(sql!("move/journal/back_leave.sql")).bind(id);
+    let leave = leave.bind(source.as_str()).bind(target.as_str()).bind(schema.as_str());
+    leave.execute(&mut **transaction).await?;
+    let change = format!("move {id}: shard {shard} back to {source}, for {target} has lost rows");
+    publish(transaction, MapVersion(version), &change).await?;
+    Ok(true)
+}
+
+/// Places the shard of a move on another node in a new version of the map, which is returned; none where
+/// the map does not have it where it was.
+async fn place(
+    transaction: &mut Transaction<'_, Postgres>,
+    record: &Move,
+    from: &NodeName,
+    to: &NodeName,
+) -> Result<Option<i64>, sqlx::Error> {
+    let version: i64 = sqlx::query_scalar(sql!("move/journal/switch_catalog.sql"))
+        .fetch_one(&mut **transaction)
+        .await?;
+    let placed = sqlx::query(sql!("move/journal/switch_map.sql"))
+        .bind(record.shard.as_sql())
+        .bind(from.as_str())
+        .bind(to.as_str())
+        .bind(version)
+        .execute(&mut **transaction)
+        .await?;
+    Ok((placed.rows_affected() == 1).then_some(version))
 }

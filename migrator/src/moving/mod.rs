@@ -3,11 +3,12 @@
 //! The rule is `shardid_cluster::{next_state, effects}`: a state is written into
 //! the journal before its effects begin, and each effect may run twice. Here
 //! are the effects ([`schema`], [`stream`], [`following`], [`compare`], [`fence`],
-//! [`carry`], [`sequences`], [`clean`], [`login`]), the journal they are driven by ([`journal`]),
+//! [`carry`], [`sequences`], [`clean`], [`back`], [`login`]), the journal they are driven by ([`journal`]),
 //! what is looked at before anything is made ([`checks`]), what holds a move back
 //! ([`throttle`]), what nobody sees yet ([`unseen`]), and the loop ([`drive`](mod@drive)).
 
 pub(crate) mod ahead;
+mod back;
 mod capacity;
 mod carry;
 mod checks;
@@ -48,12 +49,13 @@ mod throttle;
 mod unseen;
 mod watch;
 
+pub(crate) use back::{check_not_opened, go_back, lost_targets};
 pub(crate) use capacity::Pace;
 pub(crate) use checks::{Checked, check_all};
 pub(crate) use claimed::ClaimedMove;
 pub(crate) use context::MoveContext;
 pub(crate) use drive::drive;
-pub(crate) use gone::{check_gone, end_without};
+pub(crate) use gone::{Without, check_gone, end_without};
 pub(crate) use journal::{Move, MoveJournal};
 pub(crate) use login::connect_anew;
 pub(crate) use move_session::MoveSession;

@@ -115,6 +115,10 @@ async fn open_as_a_move_was_to(
         shape: None,
         seal: None,
         followed: None,
+        whole: None,
+        rules: None,
+        opening: false,
+        was_switched: true,
         planned_us: 0,
         since_us: 0,
         retired_us: None,
@@ -126,6 +130,7 @@ async fn open_as_a_move_was_to(
         verify: Verify::None,
         stall_max: Duration::ZERO,
         lag_max_bytes: None,
+        accept_loss: false,
     };
     let mut context = MoveContext {
         file,

@@ -24,4 +24,6 @@ pub(crate) struct Options {
     pub(crate) stall_max: Duration,
     /// How far standbys of the target may be behind.
     pub(crate) lag_max_bytes: Option<i64>,
+    /// Whether the target of a switched move is opened although it may have lost rows.
+    pub(crate) accept_loss: bool,
 }

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use shardid_cluster::LeftoverKind;
+use shardid_cluster::{LeftoverKind, NodeName};
 
 use super::ahead;
 use super::context::MoveContext;
+use super::journal::Move;
 use super::login::{self, NewStream};
 use super::move_session::{Batch, MoveSession};
 use crate::cuts;
@@ -41,7 +42,7 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
     if !context.target.column(number).await?.is_empty()
         && context.source.column(gone).await? == [true]
     {
-        return Err(slot_is_gone(context, &name));
+        return Err(slot_is_gone(&context.record, &context.source.node, &name));
     }
     let most = context.options.stall_max;
     make_slot(&mut context.source, &name, most).await?;
@@ -51,13 +52,13 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
 }
 
 /// What follows by a slot that somebody has dropped, or that a standby which took over never had.
-pub(super) fn slot_is_gone(context: &MoveContext<'_>, slot: &str) -> Failure {
-    Failure::new(format!("replication slot {slot} is gone"))
-        .at(format!("node {}", context.source.node))
-        .hint(format!(
+pub(super) fn slot_is_gone(record: &Move, node: &NodeName, slot: &str) -> Failure {
+    Failure::new(format!("replication slot {slot} is gone")).at(format!("node {node}")).hint(
+        format!(
             "the copy cannot follow without it: give the move up with `shardid abort {}`",
-            context.record.id
-        ))
+            record.id
+        ),
+    )
 }
 
 /// Makes a slot, for which every transaction that has written anywhere on the server has to end.

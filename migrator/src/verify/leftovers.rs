@@ -7,8 +7,8 @@ use sqlx::FromRow;
 
 use super::{Estate, Finding};
 use crate::failure::Failure;
-use crate::moving::ahead::{DescentRow, Owner, mend, problem};
-use crate::moving::journal::lineage;
+use crate::moving::ahead::{DescentRow, OldCopy, Owner, mend, problem};
+use crate::moving::journal::{WholeRow, lineage};
 use crate::postgres::sql;
 
 /// Something that has a name which moves give.
@@ -112,7 +112,7 @@ async fn of_journal(estate: &mut Estate<'_>) -> Result<Known, Failure> {
     Ok(keeper.rows(sql!("verify/known_objects.sql")).await?.into_iter().collect())
 }
 
-/// A move whose old copy follows, with what was noted of the node that it follows.
+/// A move with an old copy, and what was noted of the node that has the shard.
 #[derive(Debug, FromRow)]
 struct Following {
     #[sqlx(rename = "move")]
@@ -120,8 +120,11 @@ struct Following {
     shard: i32,
     source: String,
     target: String,
+    way_back: bool,
     seal_system_identifier: Option<i64>,
     seal_timeline: Option<i64>,
+    #[sqlx(flatten)]
+    whole: WholeRow,
 }
 
 /// Old copies that follow by the journal, and have nothing to follow by, or may have followed
@@ -150,15 +153,17 @@ async fn cut_off(
         owners.extend(owner.map(|owner| (visit.node.to_string(), owner)));
     }
     let mut findings = Vec::new();
-    for Following { id, shard, source, target, seal_system_identifier, seal_timeline } in following
-    {
+    for row in following {
+        let followed = lineage(row.seal_system_identifier, row.seal_timeline);
+        let Following { id, shard, source, target, way_back, whole, .. } = row;
         let name = format!("shardid_back_{id}");
         let is_seen = |node: &str| seen.iter().find(|(seen, ..)| seen.as_str() == node);
         let has_got = reached.get(&(source.clone(), name.clone())).copied();
-        let followed = lineage(seal_system_identifier, seal_timeline);
         // A copy that nobody has looked at may be at any place.
         let owner = owners.get(&target).filter(|_| is_seen(&source).is_some());
-        let ahead = owner.and_then(|owner| owner.is_behind(id, followed, has_got));
+        let whole = whole.read();
+        let copy = OldCopy { id, way_back, followed, whole, reached: has_got };
+        let ahead = owner.and_then(|owner| owner.is_behind(&copy));
         let mut gone = Vec::new();
         for (kind, node) in [("slot", &target), ("subscription", &source)] {
             let Some((node, _, objects)) = is_seen(node) else { continue };
@@ -166,7 +171,7 @@ async fn cut_off(
                 object.kind == kind
                     && (object.name == name || object.ours.as_deref() == Some(name.as_str()))
             };
-            if !objects.iter().any(is_it) {
+            if way_back && !objects.iter().any(is_it) {
                 gone.push(Finding::on(
                     node,
                     format!("{kind} {name} is gone, and the old copy of shard {shard} on {source} follows no more"),

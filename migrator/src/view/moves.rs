@@ -1,6 +1,6 @@
 //! Moves for people and programs: the plan of several, and the journal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -80,8 +80,10 @@ pub(crate) fn table(moves: &[Move], log: &BTreeMap<i64, Vec<(String, i64)>>) -> 
     table.to_string()
 }
 
-/// Says what can be done with moves that stand, and with old copies.
-pub(crate) fn what_to_do(moves: &[Move]) {
+/// Says what can be done with moves that stand, and with old copies, but for those of which more is to be
+/// said.
+pub(crate) fn what_to_do(moves: &[Move], held: &BTreeSet<i64>) {
+    let moves: Vec<&Move> = moves.iter().filter(|m| !held.contains(&m.id)).collect();
     for record in moves.iter().filter(|m| !m.state.is_over()) {
         let id = record.id;
         let abort = if record.state.can_abort() {

@@ -1,9 +1,14 @@
--- The moves whose old copy follows: number, shard, the node with the copy, and the one with the
--- shard, and which server and timeline that was. One that is being gone back to is not looked at.
-SELECT m.move, m.shard, m.source, m.target,
+-- The moves with an old copy: number, shard, the node with the copy, and the one with the shard; whether the
+-- copy follows, and which server and timeline that was; and what the node with the shard was when all rows had
+-- come to it. One that is being gone back to is not looked at.
+SELECT m.move, m.shard, m.source, m.target, m.way_back,
        (to_jsonb(m) ->> 'seal_system_identifier')::bigint AS seal_system_identifier,
-       (to_jsonb(m) ->> 'seal_timeline')::bigint AS seal_timeline
+       (to_jsonb(m) ->> 'seal_timeline')::bigint AS seal_timeline,
+       (to_jsonb(m) ->> 'whole_system_identifier')::bigint AS whole_system_identifier,
+       (to_jsonb(m) ->> 'whole_timeline')::bigint AS whole_timeline,
+       (to_jsonb(m) ->> 'whole_database')::bigint AS whole_database,
+       (to_jsonb(m) ->> 'whole_position')::bigint AS whole_position
   FROM shardid.move m
- WHERE m.kind = 'copy' AND m.state = 'done' AND m.way_back AND m.retired_at IS NULL AND m.retire_begun_at IS NULL
+ WHERE m.kind = 'copy' AND m.state = 'done' AND m.retired_at IS NULL AND m.retire_begun_at IS NULL
    AND NOT EXISTS (SELECT FROM shardid.move u WHERE u.shard = m.shard AND u.state NOT IN ('done', 'aborted'))
  ORDER BY m.move

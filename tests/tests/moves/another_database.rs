@@ -9,7 +9,7 @@ use shardid_tests::wait_until;
 use crate::catalog::shard_on_pg1;
 
 /// Makes database `copy` beside that of a node, from a dump of it.
-fn copy(estate: &Estate, node: &str) {
+pub(crate) fn copy(estate: &Estate, node: &str) {
     let server = estate.node(node);
     server.psql("postgres", "CREATE DATABASE copy");
     let dump = ["--dbname=app", "--no-subscriptions", "--no-publications"];
@@ -27,7 +27,7 @@ fn copy(estate: &Estate, node: &str) {
 }
 
 /// Has the cluster file name that copy for node number so.
-fn lead_astray(estate: &Estate, node: usize) {
+pub(crate) fn lead_astray(estate: &Estate, node: usize) {
     let address = |number: usize, url: String| match number == node {
         true => estate.servers[number - 1].url("copy"),
         false => url,

@@ -5,7 +5,7 @@ use shardid_tests::estate::{DATABASE, Estate};
 use crate::catalog::shard_on_pg1;
 
 /// A shard on a node that is not pg1, which keeps the catalog, and a statement that writes to it.
-fn shard_on(estate: &Estate, node: &str) -> (u32, String) {
+pub(crate) fn shard_on(estate: &Estate, node: &str) -> (u32, String) {
     shard_on_pg1(estate);
     let shard = (0..4).find(|shard| estate.home(*shard) == node).expect("it has some");
     let table = format!("shard_{shard:04}.item");

@@ -33,6 +33,7 @@ mod servers;
 mod shared;
 mod soak;
 mod standing;
+mod switched;
 mod traffic;
 mod unseen;
 mod versions;

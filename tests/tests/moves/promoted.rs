@@ -46,13 +46,15 @@ fn an_old_copy_is_kept_that_has_what_a_promoted_server_has_lost() {
     let says = format!(
         "the old copy of shard {shard} on pg1 may have rows that node pg2 has lost: it was promoted or restored, and is on timeline 2"
     );
-    let further = format!("{says}, where the copy followed timeline 1 further");
+    let further = format!("{says}, which does not have all of timeline 1");
     let instead = format!("`shardid retire {id} --accept-loss`");
     let found = estate.run(&["verify"]).stdout;
     assert!(found.contains(&further) && found.contains(&instead), "{found}");
     assert!(!found.contains(&format!("`shardid retire {id}`")), "{found}");
     let moves = estate.run(&["moves"]).stderr;
     assert!(moves.contains(&further) && moves.contains(&instead), "{moves}");
+    // And nothing else of it.
+    assert!(!moves.contains("goes back") && !moves.contains("drops it"), "{moves}");
     for how in ["--dry-run", "--yes"] {
         let refused = estate.run(&["retire", &id, how]).refused();
         assert!(refused.contains(&further) && refused.contains(&instead), "{refused}");

@@ -127,7 +127,12 @@ impl MoveJournal {
         if held.is_none() {
             return Err(overtaken(id));
         }
-        query.execute(&mut *transaction).await.map_err(failed)?;
+        query.execute(&mut *transaction).await.map_err(
+            |error| match crate::postgres::is_sqlstate(&error, "42703") {
+                true => older_catalog(&node),
+                false => failed(error),
+            },
+        )?;
         transaction.commit().await.map_err(failed)
     }
 

@@ -1,6 +1,8 @@
 //! A move, and what it has left, as the journal has them.
 
-use shardid_cluster::{LeftoverKind, Lineage, MoveKind, MoveState, NodeName, Shard, UnknownWord};
+use shardid_cluster::{
+    LeftoverKind, Lineage, MoveKind, MoveState, NodeName, Shard, UnknownWord, Whole,
+};
 
 use crate::failure::Failure;
 
@@ -20,6 +22,14 @@ pub(crate) struct Move {
     pub(crate) seal: Option<String>,
     /// Which server the seal is of, and on which timeline.
     pub(crate) followed: Option<Lineage>,
+    /// What the target was when it had all rows.
+    pub(crate) whole: Option<Whole>,
+    /// Statements that give the source's sequences the bounds that they had then.
+    pub(crate) rules: Option<String>,
+    /// Whether somebody may have written to the target.
+    pub(crate) opening: bool,
+    /// Whether the map has had the shard on the target by it.
+    pub(crate) was_switched: bool,
     pub(crate) planned_us: i64,
     pub(crate) since_us: i64,
     pub(crate) retired_us: Option<i64>,
@@ -76,6 +86,31 @@ pub(super) struct MoveRow {
     planned_by: String,
     seal_system_identifier: Option<i64>,
     seal_timeline: Option<i64>,
+    #[sqlx(flatten)]
+    whole: WholeRow,
+    rules: Option<String>,
+    opening: bool,
+    was_switched: bool,
+}
+
+/// What the target was when it had all rows, if the journal is not too old.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct WholeRow {
+    whole_system_identifier: Option<i64>,
+    whole_timeline: Option<i64>,
+    whole_database: Option<i64>,
+    whole_position: Option<i64>,
+}
+
+impl WholeRow {
+    /// The same, read.
+    pub(crate) fn read(&self) -> Option<Whole> {
+        Some(Whole {
+            of: lineage(self.whole_system_identifier, self.whole_timeline)?,
+            database: u32::try_from(self.whole_database?).ok()?,
+            position: self.whole_position?.cast_unsigned(),
+        })
+    }
 }
 
 impl TryFrom<MoveRow> for Move {
@@ -96,6 +131,10 @@ impl TryFrom<MoveRow> for Move {
             shape: row.shape,
             seal: row.seal,
             followed: lineage(row.seal_system_identifier, row.seal_timeline),
+            whole: row.whole.read(),
+            rules: row.rules,
+            opening: row.opening,
+            was_switched: row.was_switched,
             planned_us: row.planned_us,
             since_us: row.since_us,
             retired_us: row.retired_us,

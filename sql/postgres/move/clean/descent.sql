@@ -1,7 +1,8 @@
--- Of which server and timeline this node's writes are, up to where they are on disk, what its server keeps of
+-- Of which server, timeline and database this node's writes are, up to where they are on disk, what its server keeps of
 -- earlier timelines, as far as that is for us to read, and the slots by which old copies follow it. No row of a standby.
 SELECT c.system_identifier,
        ('x' || lpad(left(pg_walfile_name(w.position), 8), 16, '0'))::bit(64)::bigint AS timeline,
+       (SELECT d.oid::bigint FROM pg_database d WHERE d.datname = current_database()) AS database,
        pg_wal_lsn_diff(w.position, '0/0')::bigint AS position,
        CASE WHEN has_function_privilege('pg_read_file(text, bigint, bigint, boolean)', 'EXECUTE')
             THEN pg_read_file(format('pg_wal/%s.history', left(pg_walfile_name(w.position), 8)), 0, 1000000, true)

@@ -6,7 +6,14 @@ SELECT move, shard, source, target, kind, rollback_of, schema, way_back, state, 
        retire_begun_at IS NOT NULL AS retiring,
        planned_by,
        (to_jsonb(m) ->> 'seal_system_identifier')::bigint AS seal_system_identifier,
-       (to_jsonb(m) ->> 'seal_timeline')::bigint AS seal_timeline
+       (to_jsonb(m) ->> 'seal_timeline')::bigint AS seal_timeline,
+       (to_jsonb(m) ->> 'whole_system_identifier')::bigint AS whole_system_identifier,
+       (to_jsonb(m) ->> 'whole_timeline')::bigint AS whole_timeline,
+       (to_jsonb(m) ->> 'whole_database')::bigint AS whole_database,
+       (to_jsonb(m) ->> 'whole_position')::bigint AS whole_position,
+       to_jsonb(m) ->> 'rules' AS rules,
+       to_jsonb(m) ->> 'open_begun_at' IS NOT NULL AS opening,
+       EXISTS (SELECT FROM shardid.move_log l WHERE l.move = m.move AND l.state = 'switched') AS was_switched
   FROM (SELECT m.*, o.is_over, row_number() OVER (PARTITION BY o.is_over ORDER BY move DESC) AS age
           FROM shardid.move m
          CROSS JOIN LATERAL (SELECT state = 'aborted' OR state = 'done' AND (kind <> 'copy' OR retired_at IS NOT NULL)) AS o(is_over)) AS m

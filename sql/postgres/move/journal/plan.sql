@@ -4,7 +4,7 @@
 -- there any more.
 WITH planned AS (
     INSERT INTO shardid.move (shard, source, target, kind, rollback_of, schema, way_back, planned_by,
-                              source_number, target_number, seal_timeline)
+                              source_number, target_number, whole_timeline)
     -- The last is what will be noted: where there is no such column, that is told now.
     SELECT $1, $2, $3, $4, $5::bigint, $6, $7, $8, source.number, target.number, NULL::bigint
       FROM shardid.node source, shardid.node target

@@ -1,0 +1,119 @@
+//! How does a switched move go back to its source, where the target has lost rows that the source has?
+
+use std::collections::BTreeMap;
+
+use shardid_cluster::{Ahead, MoveEvent, MoveState};
+
+use super::ahead::{has_lost, may_lack};
+use super::context::MoveContext;
+use super::fence::{self, Generators};
+use super::home::Home;
+use super::journal::{Move, MoveJournal};
+use super::move_session::{Batch, MoveSession};
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+use crate::postgres::sql;
+
+/// How long a lock is waited for where the shard takes no writes anyway.
+const LOCK_MS: u64 = 10_000;
+
+/// The switched moves whose target has lost rows, by number, and why; as far as their targets answer.
+pub(crate) async fn lost_targets(file: &ClusterFile) -> Result<BTreeMap<i64, Ahead>, Failure> {
+    let moves = MoveJournal::look(file).await?.list(0).await?;
+    let mut found = BTreeMap::new();
+    for record in moves.iter().filter(|record| record.state == MoveState::Switched) {
+        let Ok(mut target) = MoveSession::look(file, &record.target).await else { continue };
+        if let Ok(Some(why)) = has_lost(&mut target, record).await {
+            found.insert(record.id, why);
+        }
+    }
+    Ok(found)
+}
+
+/// Refuses to go back from a target on which somebody may have written, unless that is accepted.
+pub(crate) fn check_not_opened(
+    record: &Move,
+    why: Ahead,
+    accept_loss: bool,
+) -> Result<(), Failure> {
+    let Move { id, shard, source, target, opening, .. } = record;
+    if accept_loss || !opening {
+        return Ok(());
+    }
+    Err(Failure::new(format!("node {target} {}: {why}", may_lack(shard)))
+        .detail(format!("it had been opened there, or nearly, and what was written since is not on {source}"))
+        .standing()
+        .hint(format!(
+            "bring back a server that has it; or `shardid abort {id} --accept-loss` goes back to {source} without it"
+        )))
+}
+
+/// Has a switched move go back: the map has the shard on the source again, if the target still
+/// lacks what it had, and is not open.
+pub(crate) async fn go_back(
+    context: &mut MoveContext<'_>,
+    accept_loss: bool,
+) -> Result<(), Failure> {
+    let (id, shard) = (context.record.id, context.record.shard);
+    let Some(why) = has_lost(&mut context.target, &context.record).await? else {
+        return Err(Failure::new(format!("move {id} is switched and cannot be aborted"))
+            .standing()
+            .hint(format!("`shardid resume {id}` goes on")));
+    };
+    check_not_opened(&context.record, why, accept_loss)?;
+    let open = sqlx::query_scalar(sql!("move/sequence/is_open.sql")).bind(shard.as_sql());
+    if context.target.column::<bool>(open).await? == [true] {
+        let node = &context.target.node;
+        return Err(Failure::new(format!("shard {shard} is open on {node}: {why}"))
+            .standing()
+            .hint(format!(
+                "look what is written there; `shardid resume {id} --accept-loss` goes on with it"
+            )));
+    }
+    context.advance(MoveEvent::GoBack).await
+}
+
+/// Opens the source again of a move that was switched, and tells the nodes.
+pub(super) async fn open_source(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let needed = [context.source.node.clone(), context.target.node.clone()];
+    open_on_source(context.file, &mut context.journal, &mut context.source, &context.record)
+        .await?;
+    match context.record.was_switched {
+        true => fence::tell_of(context.file, context.record.shard, &[&needed[0], &needed[1]]).await,
+        false => Ok(()),
+    }
+}
+
+/// The same with a session on the source alone, and nobody is told.
+pub(super) async fn open_on_source(
+    file: &ClusterFile,
+    journal: &mut MoveJournal,
+    source: &mut MoveSession,
+    record: &Move,
+) -> Result<(), Failure> {
+    let home = Home::of(source, record.shard).await?;
+    if !record.was_switched || home.is_none_or(|home| home.state == "open") {
+        return Ok(());
+    }
+    let version = journal.version_of(record.shard).await?;
+    let known = Generators::of(source, record.shard).await?;
+    // They have come to their end where the source was closed.
+    let mut statements: Vec<String> = record.rules.iter().cloned().collect();
+    let layout = file.declared.layout.as_str().to_owned();
+    let own = (record.schema.clone(), known.sequence.clone(), layout);
+    for (schema, sequence, layout) in [&own].into_iter().chain(&known.id_sequences) {
+        let go_on = sqlx::query_scalar(sql!("move/sequence/go_on.sql"))
+            .bind(record.shard.as_sql())
+            .bind(schema.as_str())
+            .bind(sequence.as_str())
+            .bind(layout.as_str());
+        statements.extend(source.column::<String>(go_on).await?);
+    }
+    let again = format!("look at pg_stat_activity there, then `shardid resume {}`", record.id);
+    if let Batch::LockTimeout = source.all_or_none(statements, LOCK_MS).await? {
+        return Err(Failure::new("somebody holds the shard's sequences for long")
+            .at(format!("node {}", source.node))
+            .hint(again));
+    }
+    fence::open_on(source, file, record, version, known).await
+}

@@ -1,0 +1,263 @@
+//! The node that a shard goes to is promoted or restored while the move is switched, without rows that had
+//! come to it: it is not opened, and the move goes back to its source, which has them.
+
+use std::time::Duration;
+
+use shardid_tests::estate::{DATABASE, Estate};
+use shardid_tests::{Server, wait_until};
+
+use crate::another_database::{copy, lead_astray};
+use crate::catalog::shard_on_pg1;
+use crate::gone::shard_on;
+
+/// A standby of a node that is stopped, and so lacks what is written from now on.
+fn standby_behind(estate: &Estate, node: &str) -> Server {
+    let primary = estate.node(node);
+    let standby = Server::builder().fsync(false).name("standby").start_standby_of(primary);
+    primary.wait_for(&standby);
+    standby.stop();
+    standby
+}
+
+/// Has a standby take over from a node that is lost.
+fn fail_over(estate: &mut Estate, node: &str, standby: Server) {
+    estate.node(node).kill9();
+    standby.start();
+    standby.promote();
+    let number: usize = node.trim_start_matches("pg").parse().expect("a number");
+    estate.servers[number - 1] = standby;
+    estate.declare(4, |_, url| url);
+}
+
+/// Moves a shard to pg2, cut at a place once it follows; a standby of pg2 lacks what came last.
+fn cut_move(estate: &Estate, place: &str, more: &[&str]) -> (u32, String, String, Server) {
+    let (shard, write) = shard_on_pg1(estate);
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE SEQUENCE shard_{shard:04}.round MINVALUE 5 MAXVALUE 50 CYCLE; SELECT nextval('shard_{shard:04}.round');
+             SELECT create_id_sequence('shard_{shard:04}.of_table', {shard})"
+        ),
+    );
+    estate.psql("pg1", &write);
+    let number = shard.to_string();
+    let mut command = vec!["move", &number, "--to", "pg2", "--yes"];
+    command.extend(more);
+    let mut held = estate.run_held_then_cut("following/before-LowerFence", place, &command);
+    let standby = standby_behind(estate, "pg2");
+    estate.psql("pg1", &write);
+    held.go_on();
+    assert_eq!(held.end().code, -1, "{place}");
+    (shard, write, estate.last_move(shard), standby)
+}
+
+fn rows(shard: u32) -> String {
+    format!("SELECT count(*), max(id) FROM shard_{shard:04}.item")
+}
+
+/// `resume` opened it, and `retire`, which was named then, dropped the last copy of the rows.
+#[test]
+fn a_promoted_target_that_lacks_rows_is_not_opened_and_the_move_goes_back() {
+    for (place, more) in [
+        ("switched/before-CheckTarget", &["--no-rollback"][..]),
+        ("switched/after-GuardSource", &[]),
+        ("switched/after-OpenTarget", &[]),
+    ] {
+        let mut estate = Estate::start(2, 4);
+        let (shard, write, id, standby) = cut_move(&estate, place, more);
+        let was_open = place == "switched/after-OpenTarget";
+        let last = estate.psql("pg1", &rows(shard));
+        let mut of_shard = estate.node("pg1").connect(DATABASE);
+        let before: i64 = of_shard
+            .query_one(&format!("SELECT last_value FROM shard_{shard:04}.shard_id_seq"), &[])
+            .unwrap()
+            .get(0);
+        fail_over(&mut estate, "pg2", standby);
+        assert_ne!(estate.psql("pg2", &rows(shard)), last, "{place}: the test shows nothing");
+        let says = format!(
+            "node pg2 may have lost rows of shard {shard} that had come to it: it was promoted or restored, and is on timeline 2"
+        );
+        let refused = estate.run(&["resume", &id]);
+        assert_eq!(refused.code, 3, "{place}: {}", refused.stderr);
+        assert!(refused.stderr.contains(&says), "{place}: {}", refused.stderr);
+        let back = format!("`shardid abort {id}` goes back to pg1");
+        let moves = estate.run(&["moves"]).stderr;
+        assert!(moves.contains(&back) && !moves.contains("resume"), "{place}: {moves}");
+        assert!(refused.stderr.contains(&back), "{place}: {}", refused.stderr);
+        assert!(estate.node("pg2").try_psql(DATABASE, &write).is_err(), "{place}");
+
+        if was_open {
+            let refused = estate.run(&["abort", &id, "--yes"]);
+            assert_eq!(refused.code, 3, "{place}: {}", refused.stderr);
+            let instead = format!("`shardid abort {id} --accept-loss`");
+            assert!(refused.stderr.contains(&instead), "{place}: {}", refused.stderr);
+            estate.run(&["abort", &id, "--yes", "--accept-loss"]).ok();
+        } else {
+            let shown = estate.run(&["abort", &id, "--dry-run"]).ok();
+            let line = format!("shard {shard} goes back to pg1: node pg2 may have lost rows");
+            assert!(shown.contains(&line), "{place}: {shown}");
+            // Cut at each step, it goes on.
+            estate.run_cut("aborting/before-OpenSource", &["abort", &id, "--yes"]);
+            assert_eq!(estate.home(shard), "pg1", "{place}");
+            estate.run_cut("aborting/after-OpenSource", &["resume", &id]);
+            estate.run(&["resume", &id]).ok();
+        }
+        assert_eq!((estate.state(&id).as_str(), estate.home(shard).as_str()), ("aborted", "pg1"));
+        assert_eq!(estate.psql("pg1", &rows(shard)), last, "{place}");
+        estate.psql("pg1", &write);
+        assert!(estate.node("pg2").try_psql(DATABASE, &write).is_err(), "{place}");
+        let next = estate.psql("pg1", &format!("SELECT next_id({shard})"));
+        assert!(next.parse::<i64>().unwrap() > before, "{place}: {next} is not above {before}");
+        let id_sequence = format!("SELECT next_id_from('shard_{shard:04}.of_table')");
+        assert!(estate.psql("pg1", &id_sequence).parse::<i64>().unwrap() > before, "{place}");
+        let round = format!(
+            "SELECT seqmin, seqmax, seqcycle, nextval(seqrelid) > 5 FROM pg_sequence WHERE seqrelid = 'shard_{shard:04}.round'::regclass"
+        );
+        assert_eq!(estate.psql("pg1", &round), "5|50|t|t", "{place}");
+        estate.assert_no_trace(shard);
+        estate.run(&["verify"]).ok();
+        // And it can be moved.
+        estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+        estate.psql("pg2", &write);
+    }
+}
+
+/// It opened a database without the rows once that was adopted.
+#[test]
+fn an_adopted_target_that_lacks_rows_is_not_opened_and_the_move_goes_back() {
+    let estate = Estate::start(2, 4);
+    let (shard, write) = shard_on_pg1(&estate);
+    let number = shard.to_string();
+    let mut held = estate.run_held_then_cut(
+        "following/before-next",
+        "switched/before-GuardSource",
+        &["move", &number, "--to", "pg2", "--yes", "--no-rollback"],
+    );
+    copy(&estate, "pg2");
+    estate.psql("pg1", &write);
+    held.go_on();
+    assert_eq!(held.end().code, -1);
+    let (id, last) = (estate.last_move(shard), estate.psql("pg1", &rows(shard)));
+    lead_astray(&estate, 2);
+    estate.run(&["apply", "--adopt", "pg2", "--yes"]).ok();
+    let refused = estate.run(&["resume", &id]);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    let says = format!(
+        "node pg2 may have lost rows of shard {shard} that had come to it: it was restored to another database"
+    );
+    assert!(refused.stderr.contains(&says), "{}", refused.stderr);
+    estate.run(&["abort", &id, "--yes"]).ok();
+    assert_eq!(estate.psql("pg1", &rows(shard)), last);
+    estate.psql("pg1", &write);
+    assert!(estate.node("pg2").try_psql("copy", &write).is_err());
+}
+
+/// The old copy is kept then, and `retire` knows that it has more.
+#[test]
+fn a_target_that_lacks_rows_is_opened_where_that_is_accepted_and_the_old_copy_stays() {
+    let mut estate = Estate::start(2, 4);
+    let place = "switched/before-CheckTarget";
+    let (shard, write, id, standby) = cut_move(&estate, place, &["--no-rollback"]);
+    let last = estate.psql("pg1", &rows(shard));
+    fail_over(&mut estate, "pg2", standby);
+    estate.run(&["resume", &id, "--accept-loss"]).ok();
+    estate.psql("pg2", &write);
+    assert_eq!(estate.psql("pg1", &rows(shard)), last);
+    let says = format!("the old copy of shard {shard} on pg1 may have rows that node pg2 has lost");
+    for command in [&["verify"][..], &["moves"], &["retire", &id, "--yes"]] {
+        let run = estate.run(command);
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(said.contains(&says), "{command:?}: {said}");
+        assert!(said.contains("--accept-loss"), "{command:?}: {said}");
+    }
+    assert_eq!(estate.psql("pg1", &rows(shard)), last);
+    estate.run(&["retire", &id, "--accept-loss", "--yes"]).ok();
+    estate.run(&["verify"]).ok();
+}
+
+/// It named itself, for ever.
+#[test]
+fn a_move_whose_target_was_promoted_while_it_was_copied_is_to_be_given_up() {
+    let mut estate = Estate::start(2, 4);
+    let (shard, write, id, standby) = cut_move(&estate, "following/before-AwaitClose", &[]);
+    fail_over(&mut estate, "pg2", standby);
+    let refused = estate.run(&["resume", &id, "--stall-seconds-max", "10"]);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    let says = format!("replication slot shardid_back_{id} is gone");
+    assert!(refused.stderr.contains(&says), "{}", refused.stderr);
+    let instead = format!("give the move up with `shardid abort {id}`\n");
+    assert!(refused.stderr.contains(&instead), "{}", refused.stderr);
+    estate.run(&["abort", &id, "--yes"]).ok();
+    estate.psql("pg1", &write);
+    estate.assert_no_trace(shard);
+}
+
+/// Without its source, too.
+#[test]
+fn a_target_that_lacks_rows_is_opened_without_its_source_only_where_that_is_accepted() {
+    let mut estate = Estate::start(3, 4);
+    let (shard, write) = shard_on(&estate, "pg2");
+    let number = shard.to_string();
+    let command = ["move", &number, "--to", "pg3", "--yes"];
+    let mut held =
+        estate.run_held_then_cut("following/before-next", "switched/before-GuardSource", &command);
+    let standby = standby_behind(&estate, "pg3");
+    estate.psql("pg2", &write);
+    held.go_on();
+    assert_eq!(held.end().code, -1);
+    let id = estate.last_move(shard);
+    fail_over(&mut estate, "pg3", standby);
+    estate.node("pg2").kill9();
+    let gone = ["resume", &id, "--gone", "pg2"];
+    let refused = estate.run(&gone);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    assert!(refused.stderr.contains("may have lost rows of shard"), "{}", refused.stderr);
+    let instead = format!("`shardid resume {id} --gone pg2 --accept-loss`");
+    assert!(refused.stderr.contains(&instead), "{}", refused.stderr);
+    assert!(estate.node("pg3").try_psql(DATABASE, &write).is_err());
+    estate.run(&["resume", &id, "--gone", "pg2", "--accept-loss"]).ok();
+    estate.psql("pg3", &write);
+}
+
+/// `resume` was the only word, and dropped the only whole copy in the same breath.
+#[test]
+fn a_move_back_to_a_promoted_copy_that_lacks_rows_stays_where_it_is_whole() {
+    for place in ["switched/before-CheckTarget", "switched/after-GuardSource"] {
+        let mut estate = Estate::start(3, 4);
+        let (shard, write) = shard_on(&estate, "pg2");
+        estate.run(&["move", &shard.to_string(), "--to", "pg3", "--yes"]).ok();
+        let moved = estate.last_move(shard);
+        let standby = standby_behind(&estate, "pg2");
+        estate.psql("pg3", &write);
+        let last = estate.psql("pg3", &rows(shard));
+        wait_until(Duration::from_secs(60), "the old copy to have the row", || {
+            estate.psql("pg2", &rows(shard)) == last
+        });
+        estate.run_cut(place, &["rollback", &moved, "--yes"]);
+        let id = estate.last_move(shard);
+        fail_over(&mut estate, "pg2", standby);
+        for resume in [&["resume", &id][..], &["resume", &id, "--accept-loss"]] {
+            let refused = estate.run(resume);
+            assert_eq!(refused.code, 3, "{place}: {}", refused.stderr);
+            let says = format!("node pg2 may have lost rows of shard {shard}");
+            assert!(refused.stderr.contains(&says), "{place}: {}", refused.stderr);
+            let back = format!("`shardid abort {id}` goes back to pg3, which has them all");
+            assert!(refused.stderr.contains(&back), "{place}: {}", refused.stderr);
+        }
+        assert_eq!(estate.psql("pg3", &rows(shard)), last, "{place}");
+        estate.run(&["abort", &id, "--yes"]).ok();
+        assert_eq!((estate.state(&id).as_str(), estate.home(shard).as_str()), ("aborted", "pg3"));
+        estate.psql("pg3", &write);
+        assert!(estate.node("pg2").try_psql(DATABASE, &write).is_err(), "{place}");
+        // The old copy is dropped only by who has been told.
+        let refused = estate.run(&["rollback", &moved, "--yes", "--stall-seconds-max", "10"]);
+        assert_ne!(refused.code, 0, "{place}: {}", refused.stderr);
+        if estate.state(&estate.last_move(shard)) != "aborted" {
+            estate.run(&["abort", &estate.last_move(shard), "--yes"]).ok();
+        }
+        estate.run(&["retire", &moved, "--yes", "--accept-loss"]).ok();
+        estate.psql("pg3", &write);
+        estate.assert_no_streams();
+        estate.run(&["verify"]).ok();
+    }
+}
