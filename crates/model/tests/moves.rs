@@ -8,7 +8,8 @@ use protocol::{is_found, nothing_is_wrong};
 use shardid_model::moves::{Plot, Rule};
 use shardid_model::protocol::Protocol;
 
-plots! { moving moving_late moving_in_order going_back going_back_late moving_twice old_map numbers }
+plots! { moving moving_late moving_in_order going_back going_back_late moving_twice old_map numbers
+failing_over failing_over_late failing_over_back }
 
 red! {
     read_with_term: moving without ReadWithTerm;
@@ -28,6 +29,8 @@ red! {
     rollback_is_seen: going_back without RollbackIsSeen;
     guard_new_copy: old_map without GuardNewCopy;
     hold_sequences: numbers without HoldSequences;
+    check_target: failing_over without CheckTarget;
+    check_target_back: failing_over_back without CheckTarget;
 }
 
 /// As it was at first: no terms, and a state that was read before the lock was had. Reading

@@ -35,6 +35,8 @@ pub enum Action {
     Write,
     /// Somebody who goes by the same map takes a number of the sequence.
     Draw,
+    /// A standby that is behind takes over from the target.
+    FailOver,
 }
 
 /// Who takes part, and how often what happens.
@@ -58,6 +60,8 @@ pub struct Plot {
     pub writes: u8,
     /// How many numbers are taken.
     pub draws: u8,
+    /// How often a standby that is behind takes over.
+    pub fail_overs: u8,
     /// Whether programs are killed.
     pub kills: bool,
     /// What is left out.
@@ -77,6 +81,7 @@ impl Plot {
             fences: 1,
             writes: 1,
             draws: 0,
+            fail_overs: 0,
             kills: true,
             rules: Rules::default(),
         }
@@ -111,6 +116,21 @@ impl Plot {
         Self { tasks: &[Task::Move, Task::Abort], ..Self::moving_in_order() }
     }
 
+    /// A standby that is behind takes over from the node that the shard goes to.
+    pub fn failing_over() -> Self {
+        Self { fail_overs: 1, writes: 1, ..Self::moving_in_order() }
+    }
+
+    /// The same where what a server was told may be done late.
+    pub fn failing_over_late() -> Self {
+        Self { fail_overs: 1, ..Self::moving_late() }
+    }
+
+    /// The same of the node that a shard goes back to.
+    pub fn failing_over_back() -> Self {
+        Self { fail_overs: 1, losses: 0, fences: 0, ..Self::going_back() }
+    }
+
     /// The client goes by a map of two moves ago.
     pub fn old_map() -> Self {
         Self { old_map: true, ..Self::moving_in_order() }
@@ -123,7 +143,7 @@ impl Plot {
 
     fn world(&self) -> World {
         let copy = Copy { rows: 0, last: 0, closed: false, held: None, gate: Gate::Open };
-        let home = Node { copy: Some(copy), says: Says::Open, term: 0, stream: None };
+        let home = Node { copy: Some(copy), says: Says::Open, term: 0, stream: None, life: 0 };
         let other = Node { copy: None, says: Says::Moved, ..home };
         let mut world = World {
             nodes: [home, other],
@@ -143,6 +163,7 @@ impl Plot {
             fences: self.fences,
             writes: self.writes,
             draws: self.draws,
+            fail_overs: 0,
         };
         if self.has_moved {
             // Whoever believed it to be there still does.
@@ -159,6 +180,7 @@ impl Plot {
                 }
             }
         }
+        world.fail_overs = self.fail_overs;
         world
     }
 
@@ -230,6 +252,7 @@ impl Plot {
             }
             Action::Write => w.write(),
             Action::Draw => w.draw(),
+            Action::FailOver => w.fail_over(),
         };
         if done {
             self.skip(w);
@@ -292,6 +315,9 @@ impl Model for Plot {
             actions.push(Action::ReadMap);
         }
         actions.extend([Action::Write, Action::Draw]);
+        if world.fail_overs > 0 {
+            actions.push(Action::FailOver);
+        }
     }
 
     fn next_state(&self, world: &World, action: Action) -> Option<World> {

@@ -5,7 +5,8 @@
 //! that the program `shardid` goes by; around them is a model of what it does with its locks,
 //! its terms, the journal and the nodes. What can happen between any two steps: a program is
 //! killed, loses the lock of the shard without knowing, gives its fence up, or dies with a
-//! statement under way that a server runs at any later moment, however late.
+//! statement under way that a server runs at any later moment, however late; and a standby that lacks what
+//! came last takes over from the node to which the map has just taken the shard.
 //!
 //! The properties: one node at most has the shard open; no row that was acknowledged is
 //! missing where the shard lives, and no number of a sequence is given twice; whatever stands,

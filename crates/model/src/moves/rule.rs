@@ -32,6 +32,8 @@ pub enum Rule {
     HoldSequences,
     /// What is made is noted before.
     NoteFirst,
+    /// A target that lacks what it had is not opened.
+    CheckTarget,
 }
 
 impl From<Rule> for u32 {

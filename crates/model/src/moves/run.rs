@@ -148,6 +148,16 @@ impl World {
                 }
             }
             self.moves[id].copy_left = Some(record.source);
+            self.moves[id].was_switched = true;
+        }
+        if event == MoveEvent::GoBack {
+            if self.owner != record.target() {
+                return false;
+            }
+            self.owner = record.source;
+            self.moves[id].copy_left = None;
+            let of = record.rollback_of.map_or(id, usize::from);
+            self.moves[of].copy_left = Some(record.target());
         }
         self.moves[id].state = next;
         true
@@ -165,6 +175,11 @@ impl World {
             let record = self.moves[usize::from(id)];
             record.state == MoveState::Done && !record.retiring && !record.retired
         };
+        // What does not follow is not gone back to.
+        let follows = self.nodes[usize::from(source)].stream.is_some();
+        if rollback_of.is_some() && !follows {
+            return None;
+        }
         let stale = rules.hold(Rule::PlanFromMap) && self.owner != source;
         if self.standing().is_some() || stale || !rollback_of.is_none_or(old_copy_is_there) {
             return None;
@@ -177,6 +192,8 @@ impl World {
             term: 0,
             retiring: false,
             retired: false,
+            whole: None,
+            was_switched: false,
             copy_left: None,
             stream_left: [false; 2],
         });

@@ -51,7 +51,11 @@ impl World {
         let program = &self.programs[who];
         let id = usize::from(program.id);
         match program.at {
-            At::GiveUp => Todo::Run(Statement::Advance(id, program.state, MoveEvent::Abort)),
+            At::GiveUp => {
+                let goes_back = program.state == MoveState::Switched && self.has_lost(id);
+                let event = if goes_back { MoveEvent::GoBack } else { MoveEvent::Abort };
+                Todo::Run(Statement::Advance(id, program.state, event))
+            }
             At::LoseFence => Todo::Run(Statement::Advance(id, program.state, MoveEvent::FenceLost)),
             At::Next => Todo::Run(Statement::Advance(id, program.state, MoveEvent::Finished)),
             At::Relieve => match program.state {
@@ -103,6 +107,18 @@ impl World {
                 (1, Some(last)) => Todo::Run(Statement::Place(target, last, going_back)),
                 _ => Todo::Skip,
             },
+            Effect::NoteTarget | Effect::CheckTarget if part == 0 && self.has_fail_overs() => {
+                Todo::Own
+            }
+            Effect::OpenSource if record.was_switched => {
+                let node = self.nodes[usize::from(source)];
+                match (part, node.copy) {
+                    (_, Some(_)) if node.says == Says::Open => Todo::Skip,
+                    (0, Some(copy)) => Todo::Run(Statement::Place(source, copy.last, true)),
+                    (1, _) => Todo::Run(Statement::Open(source)),
+                    _ => Todo::Skip,
+                }
+            }
             Effect::GuardSource => {
                 let held = self.nodes[usize::from(source)].copy.is_some_and(|copy| {
                     copy.held == Some(program.number) && program.last.is_some()
@@ -257,7 +273,11 @@ impl World {
                     self.leave(who);
                     return true;
                 }
+                let goes_back = program.state == MoveState::Switched && self.has_lost(id);
                 self.programs[who].at = match (program.at, program.task) {
+                    // Once it is seen what the target lacks.
+                    (At::ClaimSource, Task::Abort) if goes_back => At::ClaimTarget,
+                    (At::ClaimTarget, Task::Abort) if goes_back => At::GiveUp,
                     (At::ClaimSource, Task::Abort) => At::GiveUp,
                     (At::ClaimSource, _) => At::ClaimTarget,
                     (_, Task::Retire) => At::Retire(0),
@@ -279,6 +299,23 @@ impl World {
                 }
                 self.go_on(who, None, rules);
             }
+            At::Effect(..) if program.state == MoveState::Switched => {
+                // The look at the target, before anything else.
+                if self.has_lost(id) && rules.hold(Rule::CheckTarget) {
+                    self.fail(who);
+                    return true;
+                }
+                self.go_on(who, None, rules);
+            }
+            At::Effect(number, _) if self.is_note(&program, number) => {
+                if rules.hold(Rule::JournalTerm) && self.moves[id].term != program.term {
+                    self.fail(who);
+                    return true;
+                }
+                let target = usize::from(self.moves[id].target());
+                self.moves[id].whole = Some(self.nodes[target].life);
+                self.go_on(who, None, rules);
+            }
             At::Effect(..) => {
                 // The wait for the target to have everything.
                 let record = self.moves[id];
@@ -297,6 +334,12 @@ impl World {
             _ => return false,
         }
         true
+    }
+
+    /// Whether a program is about to note what the target is.
+    fn is_note(&self, program: &Program, number: u8) -> bool {
+        let all = effects(self.moves[usize::from(program.id)].kind, program.state);
+        all.get(usize::from(number)) == Some(&Effect::NoteTarget)
     }
 
     /// Something was refused: behind the fence, that is given up.

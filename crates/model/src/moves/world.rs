@@ -53,6 +53,8 @@ pub struct Node {
     pub term: u8,
     /// Whether what is written here is carried to the other node: for which move.
     pub stream: Option<u8>,
+    /// How often a standby that was behind has taken over.
+    pub life: u8,
 }
 
 /// A move in the journal.
@@ -72,6 +74,10 @@ pub struct Record {
     pub retiring: bool,
     /// And is gone.
     pub retired: bool,
+    /// Noted: in which of its lives the target has had all rows.
+    pub whole: Option<u8>,
+    /// The map has had the shard on the target by it.
+    pub was_switched: bool,
     /// Noted: a copy on this node.
     pub copy_left: Option<u8>,
     /// Noted: a stream from this node, of its own.
@@ -122,6 +128,8 @@ pub struct World {
     pub writes: u8,
     /// How many numbers of the sequence may still be taken.
     pub draws: u8,
+    /// How often a standby that is behind may still take over.
+    pub fail_overs: u8,
 }
 
 impl World {
@@ -135,6 +143,42 @@ impl World {
             return false;
         }
         target.rows |= source.rows;
+        true
+    }
+
+    /// Whether a node may come to lack what it had.
+    pub(crate) fn has_fail_overs(&self) -> bool {
+        self.fail_overs > 0 || self.nodes.iter().any(|node| node.life > 0)
+    }
+
+    /// Whether the target of a move lacks what it had.
+    pub(crate) fn has_lost(&self, id: usize) -> bool {
+        let record = &self.moves[id];
+        let life = self.nodes[usize::from(record.target())].life;
+        record.whole.is_some_and(|whole| whole != life)
+    }
+
+    /// A standby that was behind takes over from the target of a switched move, before that was opened; what
+    /// programs had under way there ends with their sessions, and nobody sends again what it lacks.
+    pub(crate) fn fail_over(&mut self) -> bool {
+        let Some(record) = self.standing().map(|id| self.moves[id]) else { return false };
+        let (source, number) = (usize::from(record.source), record.target());
+        let target = &mut self.nodes[usize::from(number)];
+        if record.state != MoveState::Switched || target.says == Says::Open {
+            return false;
+        }
+        let Some(copy) = target.copy.as_mut() else { return false };
+        let closed = record.kind == MoveKind::Rollback;
+        *copy = Copy { rows: 0, last: 0, closed, held: None, gate: Gate::Guarded };
+        target.life += 1;
+        self.nodes[source].stream = None;
+        for who in 0..self.programs.len() {
+            self.leave(who);
+        }
+        if self.late.is_some_and(|(statement, _)| statement.node() == Some(number)) {
+            self.late = None;
+        }
+        self.fail_overs -= 1;
         true
     }
 
