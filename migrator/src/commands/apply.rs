@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
-use shardid_cluster::{NodeName, Plan, Step};
+use shardid_cluster::{NodeName, Plan, ShardSet, Step};
 
 use crate::cli::{Apply, Rebuild};
 use crate::commands::plan::{Asked, FullPlan, adopted, make, ticket_options};
@@ -83,6 +83,10 @@ async fn shards(
     let mut sessions = sessions(file).await?;
     take_locks(file, &mut sessions, wait).await?;
 
+    if asked.rebuild {
+        claim_all(file, &mut sessions, shown.map.version.term_begins()).await?;
+    }
+
     // Somebody may have been here between the look and the lock.
     let mut truth = look::truth(file, "apply").await?;
     asked.change(file, &mut truth)?;
@@ -118,6 +122,35 @@ async fn shards(
         file.declared.name, plan.map.version
     ));
     Ok(())
+}
+
+/// How often a term above all that nodes know is looked for.
+const CLAIMS_MAX: u32 = 5;
+
+/// Claims all shards on all nodes, before anything of a new map is written: a program that moves one goes by
+/// another catalog, and whatever it does later is refused. What it had done before is seen from here on.
+async fn claim_all(
+    file: &ClusterFile,
+    sessions: &mut Sessions,
+    mut term: i64,
+) -> Result<(), Failure> {
+    let shards = ShardSet::all(file.declared.shards);
+    let keeper = sessions.get_mut(&file.declared.catalog).expect("the file was checked");
+    keeper.check_at_rest().await?;
+    for _ in 0..CLAIMS_MAX {
+        let mut known = term;
+        for session in sessions.values_mut() {
+            known = known.max(session.claim_shards(&shards, term).await?);
+            cuts::at(format_args!("rebuild/claimed-{}", session.node));
+        }
+        if known == term {
+            return Ok(());
+        }
+        // A move went on after an earlier rebuild had come so far and no further.
+        term = known + 1;
+    }
+    Err(Failure::new("a program that moves shards begins again and again")
+        .hint("`shardid catalog rebuild` once it has ended"))
 }
 
 type Sessions = BTreeMap<NodeName, NodeSession>;

@@ -1,5 +1,6 @@
 //! The effects of a plan's steps, each of which may be cut and run again.
 
+mod claim;
 mod map;
 mod node_session;
 

@@ -24,6 +24,7 @@ mod preflight;
 mod progress;
 mod promoted;
 mod rebalance;
+mod rebuild;
 mod refusals;
 mod retire;
 mod rollback;

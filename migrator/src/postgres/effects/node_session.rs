@@ -10,7 +10,7 @@ use crate::postgres::{failure, followers, sql, who};
 
 /// How many shards are created in one transaction: each takes a handful of
 /// locks, and a server of default size has room for some 6,400.
-const SHARDS_PER_TRANSACTION: u32 = 64;
+pub(super) const SHARDS_PER_TRANSACTION: u32 = 64;
 
 /// How long a statement that changes something waits for others.
 const LOCK_TIMEOUT: &str = "30s";
