@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use shardid_cluster::{NodeName, Shard};
+use shardid_cluster::{NodeName, Shard, ShardSet};
 
 use super::{Estate, Finding};
 use crate::failure::Failure;
@@ -23,6 +23,11 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
             continue;
         }
         let (here, there) = (one.version, other.version);
+        // Without a catalog only versions tell which of them is behind its fence for good.
+        let is_certain = (one.is_open && other.is_open) || one.version != other.version;
+        if estate.catalog().is_none() && !is_certain {
+            continue;
+        }
         let home = estate.catalog().and_then(|catalog| catalog.map.node_of(shard));
         let is_second = match here == there {
             true => home == Some(&second),
@@ -77,13 +82,15 @@ fn candidates(estate: &Estate<'_>) -> Vec<(Shard, NodeName, NodeName)> {
                 continue;
             }
             let mut both = one.open.and(&other.open);
-            // Without a catalog nobody can say that no move stands.
-            if let Some(catalog) = estate.catalog() {
-                let under_way = |open: &NodeName| catalog.moving.and(&catalog.map.on(open));
-                let open_first = one.open.and(&other.fenced).without(&under_way(&first.node));
-                let open_second = one.fenced.and(&other.open).without(&under_way(&second.node));
-                both = both.or(&open_first).or(&open_second);
-            }
+            // Without a catalog, too: a move opens the new node once the old one is closed, and so is
+            // behind no fence.
+            let under_way = |open: &NodeName| match estate.catalog() {
+                Some(catalog) => catalog.moving.and(&catalog.map.on(open)),
+                None => ShardSet::new(),
+            };
+            let open_first = one.open.and(&other.fenced).without(&under_way(&first.node));
+            let open_second = one.fenced.and(&other.open).without(&under_way(&second.node));
+            both = both.or(&open_first).or(&open_second);
             twice.extend(both.iter().map(|shard| (shard, first.node.clone(), second.node.clone())));
         }
     }

@@ -1,4 +1,5 @@
-//! The catalog is made anew from the nodes while a program that moves a shard stands still.
+//! The catalog is made anew from the nodes while a program that moves a shard stands still, or a node is back
+//! that was given up.
 
 use shardid_tests::estate::{DATABASE, Estate};
 
@@ -58,4 +59,33 @@ fn nothing_is_written_where_a_node_cannot_be_claimed() {
     holder.batch_execute("ROLLBACK").unwrap();
     estate.run(&["catalog", "rebuild", "--yes"]).ok();
     is_as_the_file_says(&estate);
+}
+
+/// `rebuild` named `verify`, and that named `rebuild`.
+#[test]
+fn a_node_that_is_back_from_before_the_end_of_a_move_is_closed_as_verify_says_without_a_catalog() {
+    let estate = Estate::start(3, 4);
+    let (shard, write) = shard_on(&estate, "pg2");
+    let number = shard.to_string();
+    estate.run_cut("switched/before-GuardSource", &["move", &number, "--to", "pg3", "--yes"]);
+    let id = estate.last_move(shard);
+    estate.node("pg2").kill9();
+    estate.run(&["resume", &id, "--gone", "pg2"]).ok();
+    estate.psql("pg3", &write);
+    estate.servers[1].start();
+    lose(&estate);
+    let refused = estate.run(&["catalog", "rebuild", "--yes"]).refused();
+    assert!(refused.contains("`shardid verify` says which copy"), "{refused}");
+    let found = estate.run(&["verify"]).stdout;
+    let says = format!(
+        "shard {shard} is open on pg3, and on pg2 behind a fence: the one on pg2 is of an older map"
+    );
+    let line =
+        found.lines().find(|line| line.starts_with(&says)).unwrap_or_else(|| panic!("{found}"));
+    let statement = line.rsplit_once(": on pg2 `").expect("a command").1;
+    estate.psql("pg2", statement.trim_end_matches('`'));
+    estate.run(&["catalog", "rebuild", "--yes"]).ok();
+    is_as_the_file_says(&estate);
+    assert_eq!(estate.home(shard), "pg3");
+    estate.psql("pg3", &write);
 }
