@@ -223,9 +223,14 @@ fn refusals(
             }
             Some(Err(failure)) => {
                 let (message, _) = failure.messages().next().unwrap_or_default();
-                refused.push(Failure::new(message).hint(format!(
-                    "every server must have stopped at the floor before another goes on above it; bring {node} back, or if it is gone for good: `shardid tickets remove-server {ticket} {node} --gone --above NUMBER`"
-                )));
+                let stops =
+                    "every server must have stopped at the floor before another goes on above it";
+                refused.push(Failure::new(message).hint(match failure.is_answer() {
+                    true => format!("{stops}; {node} is there: mend that first"),
+                    false => format!(
+                        "{stops}; bring {node} back, or if it is gone for good: `shardid tickets remove-server {ticket} {node} --gone --above NUMBER`"
+                    ),
+                }));
             }
             None => refused.push(
                 Failure::new(format!("there is no node {node} in the cluster file"))

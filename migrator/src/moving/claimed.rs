@@ -30,6 +30,9 @@ impl<'a> MoveContext<'a> {
 
 /// Names the way on where the node that a move waits for never comes back.
 fn without(failure: Failure, record: &Move, gone: GoneNode) -> Failure {
+    if failure.is_answer() {
+        return failure;
+    }
     let Move { id, state, source, target, .. } = record;
     let ends = |state| effects_without(state, gone).is_some();
     let word = match next_state(record.kind, *state, MoveEvent::Abort) {

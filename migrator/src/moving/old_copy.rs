@@ -61,6 +61,9 @@ pub(crate) async fn check_old_copy(
     }
     let id = record.id;
     let mut server = MoveSession::look(file, &record.source).await.map_err(|failure| {
+        if failure.is_answer() {
+            return failure;
+        }
         failure.detail(format!(
             "where that node never comes back: `shardid retire {id} --gone {}`",
             record.source

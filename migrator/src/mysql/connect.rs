@@ -32,6 +32,10 @@ pub(crate) async fn connect(
                 "look at `url` of node {node}, and at [client] in ~/.my.cnf for user and password"
             )));
         }
+        // It says something, and be it that it has no TLS.
+        Ok(Err(error @ (sqlx::Error::Tls(_) | sqlx::Error::Protocol(_)))) => {
+            return Err(unreachable(error.to_string()).answered());
+        }
         Ok(Err(error)) => return Err(unreachable(error.to_string())),
     };
     connection.execute(sql!("session/begin.sql")).await.map_err(|error| failure(node, &error))?;

@@ -62,6 +62,10 @@ pub(crate) async fn connect(
         Ok(Err(sqlx::Error::Io(cause))) => Err(unreachable(cause.to_string())),
         Ok(Err(error @ sqlx::Error::Database(_))) => Err(failure(node, &error)
             .hint(format!("look at `url` of node {node}, and at pg_hba.conf of its server"))),
+        // It says something, and be it that it has no TLS.
+        Ok(Err(error @ (sqlx::Error::Tls(_) | sqlx::Error::Protocol(_)))) => {
+            Err(unreachable(error.to_string()).answered())
+        }
         Ok(Err(error)) => Err(unreachable(error.to_string())),
     }
 }

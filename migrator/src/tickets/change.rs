@@ -12,8 +12,8 @@ use shardid_cluster::{
 use super::look::look;
 use super::server::Limited;
 use super::standing::{
-    Said, check_gone, check_there, close_forgetful, go_above_forgotten, handing_out, highest,
-    take_all, take_strays, why_anew, without,
+    Said, check_gone, check_silent, check_there, close_forgetful, go_above_forgotten, handing_out,
+    highest, take_all, take_strays, why_anew, without,
 };
 use super::{TicketJournal, TicketServer};
 use crate::cuts;
@@ -95,8 +95,11 @@ pub(crate) async fn resume(
     wait: Duration,
 ) -> Result<TicketChange, Failure> {
     let restored = said.restored;
-    let truth = look(file, "tickets", true).await;
-    let mut truth = truth.map_err(|failure| unfinished(failure, &change))?.truth;
+    let found = look(file, "tickets", true).await;
+    let found = found.map_err(|failure| unfinished(failure, &change))?;
+    check_silent(&found, &change.ticket, said.gone)
+        .map_err(|failure| unfinished(failure, &change))?;
+    let mut truth = found.truth;
     let closed = match said.is_closed {
         true => Ok(false),
         false => close_forgetful(file, &change, &truth, restored, now_us(), wait).await,
@@ -153,16 +156,21 @@ fn standing(failure: Failure, change: &TicketChange) -> Failure {
 }
 
 fn unfinished(failure: Failure, change: &TicketChange) -> Failure {
+    let ticket = &change.ticket;
+    // A server that has said something is there.
+    let instead = match failure.is_answer() {
+        true => String::new(),
+        false => format!(
+            "; where a server never comes back: `shardid tickets resume {ticket} --gone NODE --above NUMBER`"
+        ),
+    };
     failure
         .detail(format!(
             "the change of the servers of ticket {} is unfinished (state: {})",
             change.ticket,
             change.state.as_str()
         ))
-        .hint(format!(
-            "once that is mended: `shardid tickets resume {0}`; where a server never comes back: `shardid tickets resume {0} --gone NODE --above NUMBER`",
-            change.ticket
-        ))
+        .hint(format!("once that is mended: `shardid tickets resume {ticket}`{instead}"))
         .standing()
 }
 
@@ -185,6 +193,7 @@ async fn connect(
         let mut server = server.map_err(|failure| match change.id {
             // Not written down yet.
             0 => failure,
+            _ if failure.is_answer() => failure,
             _ => failure.detail(format!(
                 "where {node} never comes back: `shardid tickets resume {} --gone {node} --above NUMBER`",
                 change.ticket

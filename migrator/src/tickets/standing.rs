@@ -7,6 +7,7 @@ use shardid_cluster::{
     first_floor, forgetful_steps, forgotten_above, has_forgotten, problems, unseen,
 };
 
+use super::look::Look;
 use super::{TicketJournal, TicketServer};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -24,6 +25,28 @@ pub(crate) struct Said<'a> {
     pub(crate) gone: &'a [NodeName],
     /// A number at or above all that those can have handed out.
     pub(crate) above: Option<u64>,
+}
+
+/// Refuses to take a server for gone that answers, whatever it says: one that lets nobody in for a moment
+/// goes on with its class for those who are in.
+pub(super) fn check_silent(
+    look: &Look,
+    ticket: &TicketName,
+    gone: &[NodeName],
+) -> Result<(), Failure> {
+    for (node, answer) in look.nodes.iter().filter(|(node, _)| gone.contains(node)) {
+        let Err(failure) = answer else { continue };
+        if failure.is_answer() {
+            let said =
+                failure.messages().map(|(message, _)| message).collect::<Vec<_>>().join("; ");
+            return Err(Failure::new(format!("node {node} answers, so it is not gone"))
+                .detail(said)
+                .hint(format!(
+                    "mend that, then `shardid tickets resume {ticket}` without --gone {node}"
+                )));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses to take a server for gone that hands the ticket out, or has handed out more than is said.

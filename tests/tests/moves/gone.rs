@@ -52,6 +52,14 @@ fn a_move_is_given_up_without_a_target_that_never_comes_back() {
         let refused = estate.run(&gone);
         assert!(refused.stderr.contains("node pg3 answers"), "{place}: {}", refused.stderr);
         pg3.psql("postgres", &format!("ALTER DATABASE {DATABASE} ALLOW_CONNECTIONS true"));
+        // Or has no TLS, which is wanted.
+        estate.declare(4, |number, url| match number {
+            3 => format!("{url}{}sslmode=require", if url.contains('?') { '&' } else { '?' }),
+            _ => url,
+        });
+        let refused = estate.run(&gone);
+        assert!(refused.stderr.contains("node pg3 answers"), "{place}: {}", refused.stderr);
+        estate.declare(4, |_, url| url);
         pg3.kill9();
         let refused = estate.run(&["abort", &id, "--gone", "pg2", "--yes"]);
         assert!(refused.stderr.contains("lives on pg2"), "{place}: {}", refused.stderr);

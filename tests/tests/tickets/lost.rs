@@ -6,6 +6,7 @@ use crate::servers::{Engine, Servers};
 
 on_both_engines! {
     a_change_that_has_lost_an_old_server_for_good_ends_above_what_it_can_have_given,
+    a_server_that_lets_nobody_in_is_not_taken_for_gone,
     a_change_that_has_lost_a_new_server_for_good_ends_and_takes_it_out_afterwards,
     a_change_of_a_catalog_from_before_its_end_begins_anew_above_all_numbers,
 }
@@ -49,6 +50,32 @@ fn a_change_that_has_lost_an_old_server_for_good_ends_above_what_it_can_have_giv
     assert!(!status.lines().any(|line| line.contains("my2")), "{status}");
     let (odd, even) = (take(&servers, "my1", 1), take(&servers, "my3", 1));
     assert!(odd > 500_000 && even > 500_000 && odd % 2 != even % 2, "{odd} {even}");
+}
+
+/// It went on with its class for whoever was in, and the numbers came twice.
+fn a_server_that_lets_nobody_in_is_not_taken_for_gone(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    servers.grow(3);
+    take(&servers, "my2", 30);
+    servers.is_clean();
+    servers
+        .run_cut("tickets/planned/before-2", &["tickets", "add-server", "orders", "my3", "--yes"]);
+    let file = std::fs::read_to_string(servers.path("shardid.toml")).expect("the file is there");
+    let at = file.find("[nodes.my2]").expect("it is a node");
+    let astray = file[at..].replacen("mysql://root@", "mysql://nobody@", 1);
+    assert_ne!(astray, file[at..], "{file}");
+    servers.write(&format!("{}{astray}", &file[..at]));
+    let stands = servers.run(&["tickets", "resume", "orders"]);
+    assert_eq!(stands.code, 3, "{}", stands.stderr);
+    assert!(!stands.stderr.contains("--gone"), "{}", stands.stderr);
+    let gone = ["tickets", "resume", "orders", "--gone", "my2", "--above", "500000"];
+    let refused = servers.run(&gone);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    assert!(refused.stderr.contains("node my2 answers, so it is not gone"), "{}", refused.stderr);
+    servers.write(&file);
+    servers.run(&["tickets", "resume", "orders"]).ok();
+    servers.run(&["apply", "--yes"]).ok();
+    servers.is_clean();
 }
 
 fn a_change_that_has_lost_a_new_server_for_good_ends_and_takes_it_out_afterwards(engine: Engine) {
