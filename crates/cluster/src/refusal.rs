@@ -112,6 +112,8 @@ pub enum Refusal {
         node: NodeName,
         /// The name it goes by.
         found: String,
+        /// Whether another database has that name by now.
+        is_taken: bool,
     },
     /// Two nodes are one database.
     #[error(
@@ -305,7 +307,10 @@ impl Refusal {
             Self::OtherCluster { node, .. } => {
                 format!("look at `url` of node {node}, or give it a database of its own")
             }
-            Self::OtherNode { node, found } => {
+            Self::OtherNode { node, found, is_taken: true } => format!(
+                "{found} is another database by now, and this one has shards of the time when it was {found}: leave {node} out of the cluster file, or name an empty database"
+            ),
+            Self::OtherNode { node, found, is_taken: false } => {
                 format!("look at `url` of nodes {node} and {found}: they seem to be swapped")
             }
             Self::SameServer { first, second } => {

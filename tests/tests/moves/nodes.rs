@@ -58,6 +58,46 @@ fn a_node_can_go_once_no_move_needs_it_and_one_database_is_one_node() {
     );
 }
 
+/// It was said to be swapped with the database that has its name by now, and no word led on.
+#[test]
+fn a_database_that_has_left_comes_back_under_another_name_where_it_is_empty() {
+    let estate = Estate::start(3, 6);
+    let one = [("pg1", "pg1"), ("pg2", "pg2")];
+    for word in [&["drain", "pg3", "--yes"][..], &["retire", "--all", "--yes"]] {
+        estate.run(word).ok();
+    }
+    declare_of(&estate, 6, &one);
+    estate.run(&["apply", "--yes"]).ok();
+    // Another database gets the name, and a shard.
+    estate.node("pg3").psql("postgres", "CREATE DATABASE other");
+    let write = |more: &str| {
+        declare_of(&estate, 6, &one);
+        let path = estate.folder().join("shardid.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        let url = estate.node("pg3").url("other");
+        fs::write(path, format!("{text}\n[nodes.pg3]\nurl = \"{url}\"\n{more}")).unwrap();
+    };
+    write("");
+    estate.run(&["apply", "--yes"]).ok();
+    estate.run(&["move", "0", "--to", "pg3", "--yes"]).ok();
+    let old = format!("\n[nodes.old]\nurl = \"{}\"\n", estate.node("pg3").url(DATABASE));
+    // What has a shard of that time does not.
+    estate.psql("pg3", "DELETE FROM shardid.shard WHERE shard = 5; SELECT create_shard(5)");
+    write(&old);
+    let refused = estate.run(&["apply", "--yes"]).refused();
+    let says = "the database at old's address is node pg3 of this cluster";
+    assert!(refused.contains(says) && !refused.contains("swapped"), "{refused}");
+    assert!(refused.contains("leave old out of the cluster file"), "{refused}");
+    estate.psql("pg3", "SELECT drop_shard(5)");
+    estate.run(&["apply", "--yes"]).ok();
+    let plan = estate.run(&["plan"]).ok();
+    assert!(plan.contains("nothing to do"), "{plan}");
+    estate.run(&["move", "1", "--to", "old", "--yes"]).ok();
+    estate.psql("pg3", "SELECT next_id(1)");
+    assert_eq!(estate.node("pg3").psql("other", "SELECT count(next_id(0))"), "1");
+    estate.run(&["verify"]).ok();
+}
+
 /// It could neither be retired nor taken out of the file, and `apply` was refused for ever.
 #[test]
 fn a_node_with_old_copies_that_never_comes_back_can_go() {

@@ -178,7 +178,12 @@ fn belongs(
     let was_renamed = known.is_some_and(|known| known.identity == seen.identity)
         && truth.catalog.nodes.keys().all(|other| other.as_str() != member.node);
     if member.node != name.as_str() && !was_renamed {
-        return Some(Refusal::OtherNode { node: name.clone(), found: member.node.clone() });
+        let is_taken = is_taken(&member.node, seen, truth);
+        // One that has left comes back as one that is new.
+        if !(is_taken && seen.held().is_empty() && seen.copies.is_empty()) {
+            let (node, found) = (name.clone(), member.node.clone());
+            return Some(Refusal::OtherNode { node, found, is_taken });
+        }
     }
     (member.newest > version).then(|| Refusal::CatalogBehind {
         catalog: declared.catalog.clone(),
@@ -186,6 +191,16 @@ fn belongs(
         node: name.clone(),
         found: member.newest,
     })
+}
+
+/// Whether the name that a database goes by is another one's by now: it has left the cluster, and the other answers
+/// as what the catalog knows.
+fn is_taken(name: &str, seen: &NodeTruth, truth: &Truth) -> bool {
+    let known = &truth.catalog.nodes;
+    let is_known = known.values().any(|node| node.identity == seen.identity);
+    let owner = known.iter().find(|(other, _)| other.as_str() == name);
+    let owner = owner.and_then(|(other, node)| Some((node, truth.nodes.get(other)?)));
+    !is_known && owner.is_some_and(|(node, answers)| node.identity == answers.identity)
 }
 
 /// Whether a node has, or can have, an extension that this program understands.

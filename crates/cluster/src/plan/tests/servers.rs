@@ -17,6 +17,23 @@ fn wrong_addresses_are_noticed() {
     swapped.nodes.insert(one, second);
     assert!(refused(&declared, &swapped).contains("the database at pg1's address is node pg2"));
 
+    // One that has left the cluster is no swapped one, and comes back where it is empty.
+    let wider = self::declared(8, &[("pg1", 1), ("pg2", 1), ("pg3", 1)]);
+    let mut back = living(&declared);
+    let mut left = back.nodes[&two].clone();
+    left.identity.system_identifier += 100;
+    back.nodes.insert(node("pg3"), left.clone());
+    let why = plan_of(&wider, &back).unwrap_err();
+    let says = "the database at pg3's address is node pg2 of this cluster";
+    assert_eq!(why.iter().map(ToString::to_string).collect::<Vec<_>>(), [says]);
+    assert!(why[0].hint().contains("pg2 is another database by now"), "{why:?}");
+    left.open = ShardSet::new();
+    left.fenced = ShardSet::new();
+    back.nodes.insert(node("pg3"), left);
+    let plan = take_all(&wider, &mut back);
+    let tells = |step: &Step| matches!(step, Step::TellNode { node, was: Some(was), .. } if node.as_str() == "pg3" && was == "pg2");
+    assert!(plan.steps.iter().any(tells), "{:?}", plan.steps);
+
     let mut foreign = empty_servers(&declared);
     foreign.catalog = living(&declared).catalog;
     foreign.nodes.get_mut(&two).unwrap().member = Some(Membership {
