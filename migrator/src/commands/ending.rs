@@ -58,12 +58,11 @@ async fn confirmed(
     let mut journal = MoveJournal::look(file).await?;
     let mut failures = Vec::new();
     let mut records = Vec::new();
-    for id in named.ids() {
-        match journal.read(id).await {
-            Ok(record) => records.push(record),
-            Err(failure) => failures.push(failure),
-        }
-    }
+    let ids = named.ids();
+    let known = journal.list(i64::MAX).await?;
+    let missing = ids.iter().filter(|id| known.iter().all(|record| record.id != **id));
+    failures.extend(no_moves(&missing.copied().collect::<Vec<_>>()));
+    records.extend(known.into_iter().filter(|record| ids.contains(&record.id)));
     let beside = Beside::read(file, &mut journal, &records).await?;
     if named.all {
         // Those about which there is something to do; that is what "all" means here.
@@ -128,6 +127,30 @@ async fn confirmed(
         }
     }
     Ok(todo)
+}
+
+/// Says which moves there are not, all at once.
+fn no_moves(ids: &[i64]) -> Option<Failure> {
+    let what = match ids {
+        [] => return None,
+        [id] => format!("there is no move {id}"),
+        ids => {
+            // `3-5`, where all between are missing too.
+            let mut runs: Vec<(i64, i64)> = Vec::new();
+            for id in ids.iter().copied() {
+                match runs.last_mut() {
+                    Some((_, last)) if *last + 1 == id => *last = id,
+                    _ => runs.push((id, id)),
+                }
+            }
+            let shown = runs.iter().map(|(first, last)| match first == last {
+                true => first.to_string(),
+                false => format!("{first}-{last}"),
+            });
+            format!("there are no moves {}", shown.collect::<Vec<_>>().join(","))
+        }
+    };
+    Some(Failure::new(what).hint("`shardid moves` lists them"))
 }
 
 pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failure> {
@@ -343,6 +366,13 @@ pub(super) async fn retire(file: Option<&Path>, args: &Retire) -> Result<(), Fai
         Some(_) => (Closer::GoneCopy, "Forget this?"),
         None => (Closer::OldCopy { accept_loss: args.accept_loss }, "Drop this?"),
     };
+    if let Some(node) = gone.filter(|_| args.several.all) {
+        let moves = MoveJournal::look(&file).await?.list(i64::MAX).await?;
+        if moves.iter().all(|record| record.source != *node) && file.address(node).is_err() {
+            return Err(Failure::new(format!("no move has an old copy on node {node}"))
+                .hint("`shardid moves` lists them, with their nodes"));
+        }
+    }
     let how = Retiring { is_gone: gone.is_some(), accept_loss: args.accept_loss };
     let mut failures = Vec::new();
     for record in confirmed(&file, &args.several, &look, closer, question).await? {

@@ -57,6 +57,7 @@ pub(super) async fn not_of_cluster(
     }
     let version = catalog.map.version;
     let declared = &file.declared;
+    let mut hint = "`shardid plan` shows what is to be done, `shardid apply` does it";
     let problem = match member {
         None => "it has no copy of the map yet".to_owned(),
         Some(it) if it.name != declared.name.as_str() || it.node != server.node.as_str() => {
@@ -68,13 +69,15 @@ pub(super) async fn not_of_cluster(
         {
             format!("its copy of the map is one of {} shards of layout {}", it.shards, it.layout)
         }
-        Some(it) if it.map_version > version.0 => format!(
-            "its copy of the map has version {}, and the catalog has {}",
-            it.map_version, version
-        ),
+        Some(it) if it.map_version > version.0 => {
+            hint = "the catalog is of an earlier time: restore a newer one, or bring it up to the nodes by `shardid catalog rebuild`";
+            format!(
+                "its copy of the map has version {}, and the catalog has {}",
+                it.map_version, version
+            )
+        }
         Some(_) => return Ok(Vec::new()),
     };
-    let hint = "`shardid plan` shows what is to be done, `shardid apply` does it";
     Ok(vec![(problem, hint.to_owned())])
 }
 

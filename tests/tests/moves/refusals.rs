@@ -263,6 +263,12 @@ fn what_makes_no_sense_is_refused_with_the_exit_code_for_it() {
         assert_eq!(code, 1, "{said}");
         assert!(said.contains("there is no move 999999"), "{said}");
     }
+    let (code, said) = words(&["retire", "999990-999995,999997,999999", "--yes"]);
+    assert_eq!((code, said.matches("error: ").count()), (1, 1), "{said}");
+    assert!(said.contains("there are no moves 999990-999995,999997,999999"), "{said}");
+    let (code, said) = words(&["retire", "--all", "--gone", "nope", "--yes"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("no move has an old copy on node nope"), "{said}");
 
     // Fenced by hand.
     estate.psql("pg1", &format!("UPDATE shardid.shard SET state = 'fenced' WHERE shard = {shard}"));
