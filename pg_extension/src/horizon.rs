@@ -100,18 +100,16 @@ impl Horizon {
 
     /// Remembers the drift that is allowed to this session, before it takes an id that is
     /// further ahead of the clock than was remembered; the usual one before any.
-    ///
-    /// An id that is `by_horizon_us` ahead since nothing is known of its generator says nothing of
-    /// how far the session goes: what is allowed to it would be the next promotion's horizon.
-    pub(crate) fn note_drift(&self, by_horizon_us: Option<i64>) -> Result<(), Report> {
-        let is_usual_noted = self.largest_drift.known.get() >= usual_ms();
-        let drift_ms = match by_horizon_us {
-            _ if !is_usual_noted => usual_ms(),
-            Some(drift_us) => drift_us.saturating_add(999) / 1_000,
-            None => settings::max_drift_us() / 1_000,
-        };
+    pub(crate) fn note_drift(&self) -> Result<(), Report> {
+        let drift_ms =
+            if self.is_usual_noted() { settings::max_drift_us() / 1_000 } else { usual_ms() };
         self.largest_drift.raise(drift_ms, true)?;
         Ok(())
+    }
+
+    /// Whether the usual drift is remembered.
+    pub(crate) fn is_usual_noted(&self) -> bool {
+        self.largest_drift.known.get() >= usual_ms()
     }
 
     /// Raises a horizon that comes from an earlier timeline.

@@ -1,12 +1,12 @@
 //! What is: what was seen on the servers of a cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use semver::Version;
 use shardid_ids::Layout;
 
 use crate::declared::Declared;
-use crate::follower::{FollowerRole, Stream};
+use crate::follower::{FollowerRole, Stream, StreamFault, follower_role};
 use crate::identity::Identity;
 use crate::map::{MapVersion, ShardMap};
 use crate::names::NodeName;
@@ -41,6 +41,27 @@ impl Truth {
     /// [`NodeTruth::awaited`] of a node.
     pub fn awaited(&self, name: &NodeName) -> ShardSet {
         self.nodes.get(name).map_or_else(ShardSet::new, |seen| seen.awaited(name, &self.nodes))
+    }
+
+    /// Has what nodes follow each other by be of no use any more: streams want new secrets, and a role by which nothing
+    /// follows is made anew. It is of a server, whichever of its databases is followed.
+    pub fn renew_secrets(&mut self) {
+        let server = |node: &NodeName| Some(self.nodes.get(node)?.identity.system_identifier);
+        let mut at_work = BTreeSet::new();
+        for (follower, streams) in &mut self.streams {
+            let Some(seen) = self.nodes.get(follower) else { continue };
+            let role = follower_role(follower, &seen.identity);
+            for stream in streams {
+                stream.fault = Some(StreamFault::Secret);
+                at_work.insert((server(&stream.publisher), role.clone()));
+            }
+        }
+        for seen in self.nodes.values_mut() {
+            let server = Some(seen.identity.system_identifier);
+            for (role, known) in seen.followers.iter_mut().flatten() {
+                known.sound &= at_work.contains(&(server, role.clone()));
+            }
+        }
     }
 
     /// Takes the map from the nodes, where the catalog is lost or older than they are.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use semver::Version;
-use shardid_cluster::{NodeName, Plan, Program, Refusal, StreamFault, TicketPlan, Truth};
+use shardid_cluster::{NodeName, Plan, Program, Refusal, TicketPlan, Truth};
 
 use crate::cli;
 use crate::failure::Failure;
@@ -48,9 +48,7 @@ impl Asked {
     /// Has the truth be one from which a plan does what was asked for.
     pub(super) fn change(self, file: &ClusterFile, truth: &mut Truth) -> Result<(), Failure> {
         if self.new_secrets {
-            for stream in truth.streams.values_mut().flatten() {
-                stream.fault = Some(StreamFault::Secret);
-            }
+            truth.renew_secrets();
         }
         if self.rebuild {
             truth.rebuild_map(&file.declared)?;

@@ -18,7 +18,8 @@ pub(super) async fn read<R>(
 ) -> Result<Option<R>, Failure> {
     let found = in_time::within(most, held(&mut visit.connection, table, most, query)).await;
     if let Some(found) = found {
-        return found.map_err(|error| failure(&visit.node, &error));
+        let named = |error| failure(&visit.node, &error).at(format!("table {table}"));
+        return found.map_err(named);
     }
     let failure = in_time::end(&visit.node, &visit.address, vec![visit.pid]).await;
     visit.connect_again().await?;

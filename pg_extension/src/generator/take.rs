@@ -63,9 +63,18 @@ impl Generator {
                     request.beyond = Some(last_index(lsn, restarted, facts.layout)?);
                 }
                 (Refusal::UnnotedDrift { by_horizon }, _) => {
-                    let tick_us = facts.layout.tick_us();
-                    let drift_us = by_horizon.map(|ticks| ticks.saturating_mul(tick_us));
-                    horizon::get().note_drift(drift_us)?;
+                    // Where the horizon has put it there, by a tick or two, it waits for these: what is noted is all that
+                    // is allowed to this session, and counts at the next promotion.
+                    let beyond = by_horizon.filter(|_| horizon::get().is_usual_noted());
+                    let beyond_us = beyond.map(|drift| {
+                        (drift - request.noted_drift_ticks).saturating_mul(facts.layout.tick_us())
+                    });
+                    let left_us = *give_up_us.get_or_insert_with(wait_until) - clocks::steady_us();
+                    if let Some(wait_us) = beyond_us.filter(|wait_us| *wait_us <= left_us) {
+                        nap(wait_us);
+                        continue;
+                    }
+                    horizon::get().note_drift()?;
                     request.noted_drift_ticks = horizon::get().noted_drift_ticks(facts.layout);
                 }
                 (Refusal::BeyondHorizon { until_us, target_us }, place) => {
@@ -100,9 +109,7 @@ impl Generator {
                             settings::max_wait_ms(),
                         ));
                     }
-                    // Not all at once: the clock may be set right meanwhile.
-                    let nap_us = wait_us.min(left_us).clamp(1, 100_000);
-                    clocks::sleep_interruptibly((nap_us + 999) / 1_000);
+                    nap(wait_us.min(left_us));
                 }
                 (Refusal::Clock(Refused::Ended), _)
                     if request.beyond.is_some() && clocks::now_us() < facts.layout.ends_at_us() =>
@@ -117,6 +124,16 @@ impl Generator {
             }
         }
     }
+}
+
+/// Until when, by the steady clock, a call waits for the wall clock that begins to do so now.
+fn wait_until() -> i64 {
+    clocks::steady_us() + settings::max_wait_ms() * 1_000
+}
+
+/// Waits for so long, but not all at once: the clock may be set right meanwhile.
+fn nap(us: i64) {
+    clocks::sleep_interruptibly((us.clamp(1, 100_000) + 999) / 1_000);
 }
 
 /// Has the horizon reach to an instant, and on to another if the tick after that is no

@@ -1,2 +1,3 @@
--- One at a time finds out or changes by which secret this node follows others.
-SELECT pg_advisory_xact_lock(hashtextextended('shardid: how this node follows others', 0))
+-- One at a time finds out or changes by which secret this node follows others. Not an advisory lock, which whoever may
+-- connect could hold.
+LOCK TABLE shardid.layout IN SHARE UPDATE EXCLUSIVE MODE

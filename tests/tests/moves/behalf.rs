@@ -182,3 +182,39 @@ fn verify_reads_no_view_and_no_foreign_table() {
         found.stdout
     );
 }
+
+/// What `CREATE INDEX CONCURRENTLY` leaves when it fails pg_dump leaves out.
+#[test]
+fn an_index_that_is_not_valid_stays_behind() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let schema = schema(shard);
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.i (id bigint PRIMARY KEY, n int); INSERT INTO {schema}.i VALUES (1, 1), (2, 1)"));
+    let index = format!("CREATE UNIQUE INDEX CONCURRENTLY bad ON {schema}.i (n)");
+    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
+    assert!(client.batch_execute(&index).is_err());
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+}
+
+/// Whoever could connect to a node held an advisory lock, and was not named.
+#[test]
+fn nobody_stops_a_move_by_an_advisory_lock_on_its_nodes() {
+    let (estate, schema) = estate();
+    let mut client = estate.node("pg2").connect(shardid_tests::estate::DATABASE);
+    client.batch_execute("SET ROLE tenant; SELECT pg_advisory_lock(hashtextextended('shardid: how this node follows others', 0))").unwrap();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    estate.run(&MOVE).ok();
+}
+
+/// The secret of an earlier subscription stands in dumps, and went on opening the other node.
+#[test]
+fn a_secret_opens_nothing_after_new_ones_also_where_nothing_follows() {
+    let (estate, schema) = estate();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    estate.run(&MOVE).ok();
+    let secrets = "SELECT string_agg(md5(rolpassword), ' ' ORDER BY rolname) FROM pg_authid WHERE rolname LIKE 'shardid/%'";
+    assert_ne!(estate.psql("pg2", secrets), "");
+    estate.run(&["retire", "--all", "--yes"]).ok();
+    estate.run(&["apply", "--new-secrets", "--yes"]).ok();
+    assert_eq!(estate.psql("pg2", secrets), "");
+    estate.run(&["move", "0", "--to", "pg1", "--yes"]).ok();
+}

@@ -23,5 +23,6 @@ SELECT md5(coalesce(string_agg(line, E'\n' ORDER BY line COLLATE "C"), '')) AS s
     SELECT pg_get_indexdef(i.indexrelid)
       FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
       JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE n.nspname = $1
+     -- What CREATE INDEX CONCURRENTLY has left when it failed, pg_dump leaves out.
+     WHERE n.nspname = $1 AND i.indisvalid
   ) AS lines

@@ -7,6 +7,8 @@ SELECT r.rolname::text AS role, p.power
      UNION ALL SELECT 'may make databases' WHERE r.rolcreatedb
      UNION ALL SELECT 'may replicate' WHERE r.rolreplication
      UNION ALL SELECT 'sees past row level security' WHERE r.rolbypassrls
+     UNION ALL SELECT format('stands for role %s, as the owner of the database', quote_ident(pg_get_userbyid(d.datdba)))
+       FROM pg_database d WHERE r.rolname = 'pg_database_owner' AND d.datname = current_database()
      -- A superuser, or what PostgreSQL itself knows.
      UNION ALL SELECT format('is a member of role %s', quote_ident(g.rolname)) FROM pg_roles g
       WHERE NOT r.rolsuper AND g.oid <> r.oid AND g.rolname <> 'pg_database_owner' AND (g.rolsuper OR g.oid < 16384)

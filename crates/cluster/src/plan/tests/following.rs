@@ -78,3 +78,39 @@ fn streams_are_connected_anew_where_something_is_wrong_and_a_new_secret_is_for_a
     truth.streams = BTreeMap::from([(node("pg1"), all(None, Some(StreamFault::Secret), None))]);
     assert_eq!(connected(&truth), ["abc"]);
 }
+
+/// A secret that is in a dump opened the other node for good, once what it was for had ended.
+#[test]
+fn new_secrets_leave_no_role_with_an_old_one_and_break_no_stream() {
+    let declared = declared(8, &[("pg1", 1), ("pg2", 1), ("pg3", 1)]);
+    let mut truth = living(&declared);
+    let stream = Stream {
+        name: "a".into(),
+        schema: "shard_0001".into(),
+        publisher: node("pg2"),
+        fault: None,
+    };
+    truth.streams = BTreeMap::from([(node("pg1"), vec![stream])]);
+    // Another database of the server that is followed: the role is one.
+    let system = truth.nodes[&node("pg2")].identity.system_identifier;
+    let pg3 = &mut truth.nodes.get_mut(&node("pg3")).unwrap().identity;
+    *pg3 = Identity { system_identifier: system, database: "app3".into() };
+    let role = |of: &str| follower_role(&node(of), &truth.nodes[&node(of)].identity);
+    let (first, second, third) = (role("pg1"), role("pg2"), role("pg3"));
+    let ready = FollowerRole { here: true, sound: true };
+    for (name, roles) in
+        [("pg1", [&second, &third]), ("pg2", [&first, &third]), ("pg3", [&first, &second])]
+    {
+        let known = roles.into_iter().map(|role| (role.clone(), ready)).collect();
+        truth.nodes.get_mut(&node(name)).unwrap().followers = Some(known);
+    }
+    truth.renew_secrets();
+    let sound = |node: &NodeName| -> Vec<String> {
+        let known = truth.nodes[node].followers.iter().flatten();
+        known.filter(|(_, it)| it.sound).map(|(role, _)| role.clone()).collect()
+    };
+    assert_eq!(sound(&node("pg1")), Vec::<String>::new());
+    assert_eq!(sound(&node("pg2")), [first.clone()]);
+    assert_eq!(sound(&node("pg3")), [first]);
+    assert_eq!(truth.streams[&node("pg1")][0].fault, Some(StreamFault::Secret));
+}
