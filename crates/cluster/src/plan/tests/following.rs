@@ -110,7 +110,7 @@ fn new_secrets_leave_no_role_with_an_old_one_and_break_no_stream() {
         known.filter(|(_, it)| it.sound).map(|(role, _)| role.clone()).collect()
     };
     assert_eq!(sound(&node("pg1")), Vec::<String>::new());
-    assert_eq!(sound(&node("pg2")), [first.clone()]);
+    assert_eq!(sound(&node("pg2")), std::slice::from_ref(&first));
     assert_eq!(sound(&node("pg3")), [first]);
     assert_eq!(truth.streams[&node("pg1")][0].fault, Some(StreamFault::Secret));
 }
