@@ -13,7 +13,7 @@ static MAX_JUMP_MS: GucSetting<i32> = GucSetting::<i32>::new(3_600_000);
 static SHARD: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static BLOCK: GucSetting<i32> = GucSetting::<i32>::new(256);
 static FUNCTIONS_RUN_AS_OWNER: GucSetting<bool> = GucSetting::<bool>::new(false);
-static ON_BEHALF_OF: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
+static ON_BEHALF_OF: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 
 const DAY_MS: i32 = 86_400_000;
 
