@@ -233,8 +233,8 @@ pub(crate) struct Abort {
     /// Go back, and lose what was written on the new node alone
     ///
     /// A switched move is given up only where its new node was promoted or restored without rows that
-    /// the old one has. Where it had been opened before, what was written there since is lost.
-    #[arg(long, conflicts_with = "gone")]
+    /// the old one has, or never comes back. Where it had been opened before, what was written there since is lost.
+    #[arg(long)]
     pub(crate) accept_loss: bool,
 }
 

@@ -36,7 +36,10 @@ type Look<'a> = &'a dyn Fn(&Move, &Beside<'_>) -> Result<Todo, Failure>;
 enum Closer<'a> {
     Nothing,
     /// Whether it can be given up without that node.
-    Without(&'a NodeName),
+    Without {
+        node: &'a NodeName,
+        accept_loss: bool,
+    },
     /// Whether the old copy can be dropped, also where it may have rows that the shard has lost.
     OldCopy {
         accept_loss: bool,
@@ -88,8 +91,9 @@ async fn confirmed(
                 let looked = moving::check_old_copy(file, record, accept_loss).await;
                 failures.extend(looked.err().map(|f| f.detail(format!("move {}", record.id))));
             }
-            Closer::Without(node) => {
-                let looked = moving::check_gone(file, record, node, true).await;
+            Closer::Without { node, accept_loss } => {
+                let how = Without { gives_up: true, accept_loss };
+                let looked = moving::check_gone(file, record, node, how).await;
                 failures.extend(looked.err());
             }
             Closer::GoneCopy => {
@@ -169,6 +173,9 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
                 "shard {shard} stays on {source}, and takes writes there"
             )));
         }
+        if *state == MoveState::Switched && gone == Some(&record.target) {
+            return Ok(Todo::Do(format!("shard {shard} goes back to {source}")));
+        }
         if let Some(why) = lost.get(id).filter(|_| gone.is_none()) {
             moving::check_not_opened(record, *why, accept_loss)?;
             let lacks = may_lack(shard);
@@ -184,11 +191,12 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
         })
     };
     let mut failures = Vec::new();
-    let closer = gone.map_or(Closer::Nothing, Closer::Without);
+    let how = Without { gives_up: true, accept_loss };
+    let closer = gone.map_or(Closer::Nothing, |node| Closer::Without { node, accept_loss });
     for record in confirmed(&file, &args.several, &look, closer, "Give this up?").await? {
         let ended = match gone {
             None => abort_one(&file, &record, args.options.into(), accept_loss).await,
-            Some(node) => match moving::end_without(&file, record.id, node, GIVES_UP).await {
+            Some(node) => match moving::end_without(&file, record.id, node, how).await {
                 Ok(state) => {
                     talk::line(format_args!("move {} is {state}", record.id));
                     Ok(())
@@ -202,9 +210,6 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
     }
     Failure::all(failures).map_or(Ok(()), Err)
 }
-
-/// Nothing is opened where a move is given up.
-const GIVES_UP: Without = Without { gives_up: true, accept_loss: false };
 
 async fn abort_one(
     file: &ClusterFile,

@@ -28,7 +28,8 @@ const LOCK_MS: u64 = 10_000;
 pub(crate) struct Without {
     /// That it is given up.
     pub(crate) gives_up: bool,
-    /// That the target is opened although it may have lost rows.
+    /// That the target is opened although it may have lost rows, or gone back from although somebody may have
+    /// written there.
     pub(crate) accept_loss: bool,
 }
 
@@ -42,12 +43,12 @@ pub(crate) async fn end_without(
 ) -> Result<MoveState, Failure> {
     let mut journal = MoveJournal::open(file).await?;
     let record = journal.begin(id).await?;
-    check_gone(file, &record, gone, how.gives_up).await?;
+    check_gone(file, &record, gone, how).await?;
     let mut nodes = watch::nodes_of(file, &record);
     nodes.retain(|node, _| node != gone);
     let work = async {
         match *gone == record.target {
-            true => give_up(file, journal, record).await,
+            true => give_up(file, journal, record, how.accept_loss).await,
             false => open_target(file, journal, record, how.accept_loss).await,
         }
     };
@@ -59,9 +60,10 @@ pub(crate) async fn check_gone(
     file: &ClusterFile,
     record: &Move,
     gone: &NodeName,
-    gives_up: bool,
+    how: Without,
 ) -> Result<(), Failure> {
     let Move { id, shard, source, target, state, .. } = record;
+    let gives_up = how.gives_up;
     let side = match gone {
         node if node == source => GoneNode::Source,
         node if node == target => GoneNode::Target,
@@ -70,17 +72,28 @@ pub(crate) async fn check_gone(
                 .hint(format!("it is from {source} to {target}")));
         }
     };
-    let state = match next_state(record.kind, *state, MoveEvent::Abort) {
+    let event = given_up_by(record);
+    let state = match next_state(record.kind, *state, event) {
         Ok(next) if gives_up => next,
         _ => *state,
     };
+    if gives_up && event == MoveEvent::GoBack && side == GoneNode::Target {
+        check_unwritten(record, how.accept_loss)?;
+    }
     if effects_without(state, side).is_none() {
         let home = if state == MoveState::Switched { target } else { source };
         let failure = Failure::new(format!("move {id} is {state}: it does not end without {gone}"));
+        let failure = match home == gone {
+            true => failure.detail(format!("by the map shard {shard} lives on {gone}")),
+            false => failure,
+        };
         return Err(match home == gone {
-            true => failure
-                .detail(format!("by the map shard {shard} lives on {gone}"))
-                .hint("bring that node back, from a backup if need be; a copy on the other node is kept until then"),
+            true if state == MoveState::Switched => failure.hint(format!(
+                "bring that node back; if it never comes back, `shardid abort {id} --gone {gone}` goes back to {source}"
+            )),
+            true => failure.hint(
+                "bring that node back, from a backup if need be; a copy on the other node is kept until then",
+            ),
             false => failure.hint(format!("`shardid abort {id} --gone {gone}` gives it up first")),
         }
         .standing());
@@ -94,18 +107,47 @@ pub(crate) async fn check_gone(
     Ok(())
 }
 
+/// How a move is given up: one that is switched goes back to its source, which has all rows from behind the fence.
+fn given_up_by(record: &Move) -> MoveEvent {
+    match record.state {
+        MoveState::Switched => MoveEvent::GoBack,
+        _ => MoveEvent::Abort,
+    }
+}
+
+/// Refuses to go back from a target on which somebody may have written, unless that is accepted.
+fn check_unwritten(record: &Move, accept_loss: bool) -> Result<(), Failure> {
+    let Move { id, source, target, .. } = record;
+    // What an earlier program has switched does not say whether the target was opened.
+    if accept_loss || record.whole.is_some() && !record.opening {
+        return Ok(());
+    }
+    Err(Failure::new(format!("the shard may have been opened on {target} already"))
+        .detail(format!("what was written there since is not on {source}"))
+        .standing()
+        .hint(format!(
+            "bring {target} back, from a standby or a backup; or `shardid abort {id} --gone {target} --accept-loss` goes back to {source} without it"
+        )))
+}
+
 /// Gives a move up on the node that has the shard.
 async fn give_up(
     file: &ClusterFile,
     mut journal: MoveJournal,
     mut record: Move,
+    accept_loss: bool,
 ) -> Result<MoveState, Failure> {
     let mut source = MoveSession::connect(file, &record.source).await?;
     check_member(&mut source, file).await?;
     journal.claim(&mut record, &mut [&mut source]).await?;
     let home = Home::of(&mut source, record.shard).await?;
+    let event = given_up_by(&record);
+    if event == MoveEvent::GoBack {
+        check_unwritten(&record, accept_loss)?;
+    }
     // Of a move that goes back, the source is opened below.
-    if home.is_none_or(|home| home.state == "moved" && !record.was_switched) {
+    let goes_back = record.was_switched || event == MoveEvent::GoBack;
+    if home.is_none_or(|home| home.state == "moved" && !goes_back) {
         return Err(Failure::new(format!(
             "node {} does not have shard {}, although the map says so",
             record.source, record.shard
@@ -114,7 +156,7 @@ async fn give_up(
         .standing());
     }
     if record.state != MoveState::Aborting {
-        journal.advance(&mut record, MoveEvent::Abort).await?;
+        journal.advance(&mut record, event).await?;
     }
     cuts::at(format_args!("without/aborting"));
     for effect in effects_without(record.state, GoneNode::Target).unwrap_or_default() {

@@ -261,3 +261,44 @@ fn a_move_back_to_a_promoted_copy_that_lacks_rows_stays_where_it_is_whole() {
         estate.run(&["verify"]).ok();
     }
 }
+
+/// Nothing ended it but a server that had the rows.
+#[test]
+fn a_switched_move_goes_back_without_a_target_that_never_comes_back() {
+    for (place, was_opened) in [
+        ("switched/before-CheckTarget", false),
+        ("switched/before-OpenTarget", false),
+        ("switched/after-OpenTarget", true),
+    ] {
+        let estate = Estate::start(2, 4);
+        let (shard, write) = shard_on_pg1(&estate);
+        estate.psql("pg1", &write);
+        let before = estate.psql("pg1", &rows(shard));
+        estate.run_cut(place, &["move", &shard.to_string(), "--to", "pg2", "--yes"]);
+        let id = estate.last_move(shard);
+        estate.node("pg2").kill9();
+        let refused = estate.run(&["resume", &id, "--gone", "pg2"]);
+        let instead = format!("`shardid abort {id} --gone pg2` goes back to pg1");
+        assert!(refused.stderr.contains(&instead), "{place}: {}", refused.stderr);
+        let gone = ["abort", &id, "--gone", "pg2", "--yes"];
+        if was_opened {
+            let refused = estate.run(&gone);
+            assert_eq!(refused.code, 3, "{place}: {}", refused.stderr);
+            assert!(
+                refused.stderr.contains("may have been opened on pg2 already"),
+                "{}",
+                refused.stderr
+            );
+            estate.run(&["abort", &id, "--gone", "pg2", "--accept-loss", "--yes"]).ok();
+        } else {
+            estate.run_cut("without/aborting", &gone);
+            estate.run(&["resume", &id, "--gone", "pg2"]).ok();
+        }
+        assert_eq!(estate.state(&id), "aborted", "{place}");
+        assert_eq!(estate.psql("pg1", &rows(shard)), before, "{place}");
+        estate.psql("pg1", &write);
+        // Should it come back, its copy takes no writes, unless it had been opened.
+        estate.servers[1].start();
+        assert_eq!(estate.node("pg2").try_psql(DATABASE, &write).is_err(), !was_opened, "{place}");
+    }
+}
