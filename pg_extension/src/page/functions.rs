@@ -87,8 +87,19 @@ fn is_on() -> bool {
 ///
 /// # Safety
 /// Called by PostgreSQL, within a transaction.
-#[pg_guard]
 unsafe extern "C-unwind" fn needs(function: Oid) -> bool {
+    // Each statement that calls one comes by, and a guard is not for nothing.
+    (is_on() || OTHERS_NEED.get().get().is_some())
+        && unsafe {
+            // SAFETY: as for us.
+            needs_guarded(function)
+        }
+}
+
+/// # Safety
+/// As for [`needs`].
+#[pg_guard]
+unsafe extern "C-unwind" fn needs_guarded(function: Oid) -> bool {
     // SAFETY: what was there before us.
     OTHERS_NEED.get().get().is_some_and(|others| unsafe { others(function) })
         || (is_on() && not_built_in(function).is_some_and(|it| !it.is_superusers || it.is_written))
@@ -142,8 +153,23 @@ const C: u32 = 13;
 ///
 /// # Safety
 /// Called by PostgreSQL, within a transaction.
-#[pg_guard]
 unsafe extern "C-unwind" fn accessed(
+    access: pg_sys::ObjectAccessType::Type,
+    class: Oid,
+    object: Oid,
+    part: c_int,
+    argument: *mut c_void,
+) {
+    if is_on() || OTHERS_ACCESS.get().get().is_some() {
+        // SAFETY: as for us.
+        unsafe { accessed_guarded(access, class, object, part, argument) };
+    }
+}
+
+/// # Safety
+/// As for [`accessed`].
+#[pg_guard]
+unsafe extern "C-unwind" fn accessed_guarded(
     access: pg_sys::ObjectAccessType::Type,
     class: Oid,
     object: Oid,
