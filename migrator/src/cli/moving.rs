@@ -135,7 +135,7 @@ pub(crate) struct Standing {
     ///
     /// Where that node was promoted or restored after the move was switched, it may lack what had come to it
     /// last. `abort` goes back to the old node, which has all rows; with this the shard goes on with what the
-    /// new one has, and the old copy is kept.
+    /// new one has, and the old copy is kept. Where it is the old node that was, it is open again, and with this is closed.
     #[arg(long)]
     pub(crate) accept_loss: bool,
 

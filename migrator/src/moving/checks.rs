@@ -24,6 +24,7 @@ mod nodes;
 mod shard;
 
 use earlier::{is_old_copy_at, old_copies, standing};
+pub(super) use needs::check_owners;
 use needs::{needs, target_problems};
 
 /// What was found of moves that may be made.

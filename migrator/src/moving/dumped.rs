@@ -66,11 +66,16 @@ impl Dump {
     /// The statements of some lines of the list: first how a session has to be set for them, then a
     /// text for each, which is on behalf of who owns it.
     pub(super) async fn sql_of(&self, lines: &[String]) -> Result<Vec<String>, Failure> {
-        let printed = self.printed(lines).await?;
+        let printed = self.printed(lines, &[]).await?;
+        // The title of one that has a tablespace names that behind its owner.
+        let titles = self.printed(lines, &["--no-tablespaces"]).await?.definitions;
+        if titles.len() != printed.definitions.len() {
+            return Err(Failure::new("pg_restore has not printed the same twice"));
+        }
         let mut texts = vec![printed.settings];
-        for definition in printed.definitions {
-            let owner = definition.owner().map_err(|title| {
-                Failure::new(format!("a name has \"; Owner: \" or the like in it: {title}"))
+        for (definition, titled) in printed.definitions.into_iter().zip(&titles) {
+            let owner = titled.owner().map_err(|title| {
+                Failure::new(format!("a name has \"; Owner: \" or \"; \" in it: {title}"))
                     .hint("rename it")
             })?;
             // An empty name would be none.
@@ -98,12 +103,12 @@ impl Dump {
         &self,
         lines: &[String],
     ) -> Result<BTreeMap<String, String>, Failure> {
-        Ok(by_name(&self.printed(lines).await?.definitions))
+        Ok(by_name(&self.printed(lines, &[]).await?.definitions))
     }
 
-    async fn printed(&self, lines: &[String]) -> Result<Printed, Failure> {
+    async fn printed(&self, lines: &[String], how: &[&str]) -> Result<Printed, Failure> {
         let mut command = client_program("pg_restore")?;
-        command.args(["--file=-", "--use-list=/dev/stdin"]).arg(self.file.path());
+        command.args(["--file=-", "--use-list=/dev/stdin"]).args(how).arg(self.file.path());
         let text = output(command, "pg_restore", Some(lines.join("\n") + "\n")).await?;
         Ok(take_apart(&text))
     }

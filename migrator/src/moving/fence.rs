@@ -129,6 +129,7 @@ async fn holders(server: &mut MoveSession, schema: &str) -> Option<String> {
 
 /// Makes of the source an old copy that refuses clients by the new node's name.
 pub(super) async fn guard(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    fence_anew(context).await?;
     let version = context.journal.version_of(context.record.shard).await?;
     let query = sqlx::query_scalar(sql!("move/fence/guard.sql"))
         .bind(context.record.shard.as_sql())
@@ -142,6 +143,33 @@ pub(super) async fn guard(context: &mut MoveContext<'_>) -> Result<(), Failure> 
             Err(held(&mut context.source, &context.record.schema, what)
                 .await
                 .hint(resume(&context.record)))
+        }
+    }
+}
+
+/// Raises the fence once more on a source that has lost it since the switch, as one that was promoted or restored: it
+/// is open there, and what was written since is there alone. Refuses to, unless that is accepted.
+async fn fence_anew(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let (id, shard, schema) = (context.record.id, context.record.shard, &context.record.schema);
+    let home = Home::of(&mut context.source, shard).await?;
+    if home.is_none_or(|home| home.state != "open") {
+        return Ok(());
+    }
+    let (source, target) = (&context.source.node, &context.target.node);
+    if !context.options.accept_loss {
+        return Err(Failure::new(format!("shard {shard} is open on {source}, behind whose fence it was switched"))
+            .detail(format!("{source} was promoted or restored since, and what was written there after that is not on {target}"))
+            .hint(format!(
+                "bring that to {target} when it is open; `shardid resume {id} --accept-loss` closes {source} and opens {target}, which has all that was written before the fence"
+            )));
+    }
+    let query = sqlx::query_scalar(sql!("move/fence/raise.sql")).bind(shard.as_sql()).bind(schema);
+    let statements = context.source.column(query).await?;
+    match context.source.all_or_none(statements, LOCK_MS).await? {
+        Batch::Done => Ok(()),
+        Batch::LockTimeout => {
+            let (schema, what) = (schema.clone(), "could not close the old copy");
+            Err(held(&mut context.source, &schema, what).await.hint(resume(&context.record)))
         }
     }
 }

@@ -324,13 +324,18 @@ impl MoveSession {
     /// Runs statements in one go, within the transaction that is open, if one is.
     pub(super) async fn one_batch(&mut self, statements: Vec<String>) -> Result<Batch, Failure> {
         let text = self.checked(&statements);
-        let done = sqlx::raw_sql(AssertSqlSafe(text.as_str())).execute(&mut self.connection).await;
+        self.step(&text).await
+    }
+
+    /// Runs a text within the transaction that is open and that has checked the term.
+    pub(super) async fn step(&mut self, text: &str) -> Result<Batch, Failure> {
+        let done = sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut self.connection).await;
         match done {
             Ok(_) => Ok(Batch::Done),
             Err(error) if WAITED.iter().any(|code| is_sqlstate(&error, code)) => {
                 Ok(Batch::LockTimeout)
             }
-            Err(error) => Err(self.failure(&error).detail(part_of(&text, &error))),
+            Err(error) => Err(self.failure(&error).detail(part_of(text, &error))),
         }
     }
 

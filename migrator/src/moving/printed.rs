@@ -103,13 +103,13 @@ impl Definition {
         (format!("{kind} {name}"), rest)
     }
 
-    /// Who owns it, by its title; none where nobody does, an error where a name has what comes before that.
+    /// Who owns it, by a title without a tablespace; none where nobody does, an error where a name has what comes
+    /// before that, or begins another part of a title.
     pub(super) fn owner(&self) -> Result<Option<&str>, &str> {
         let Some((rest, owner)) = self.title.rsplit_once(OWNER) else { return Ok(None) };
-        if rest.contains(OWNER) || owner.contains("; ") && !owner.contains("; Tablespace: ") {
+        if rest.contains(OWNER) || owner.contains("; ") {
             return Err(&self.title);
         }
-        let owner = owner.split_once("; Tablespace: ").map_or(owner, |(owner, _)| owner);
         Ok(Some(owner).filter(|owner| *owner != "-"))
     }
 
@@ -244,7 +244,7 @@ mod tests {
     fn an_owner_is_told_or_refused_whatever_names_are_like() {
         for (title, owner) in [
             ("t; Type: TABLE; Schema: s; Owner: o", Ok(Some("o"))),
-            ("t; Type: TABLE; Schema: s; Owner: o; Tablespace: fast", Ok(Some("o"))),
+            ("t; Type: TABLE; Schema: s; Owner: o; Tablespace: fast", Err(())),
             ("t; Type: COMMENT; Schema: s; Owner: -", Ok(None)),
             ("t; Type: TABLE; Schema: s; Owner: o p\"q", Ok(Some("o p\"q"))),
             ("t; Owner: x; Type: TABLE; Schema: s; Owner: o", Err(())),

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use shardid_cluster::{LeftoverKind, MoveKind, NodeName};
 
+use super::checks::check_owners;
 use super::context::MoveContext;
 use super::copies::check_new_copy;
 use super::dumped::{Dump, description, entry};
@@ -274,15 +275,33 @@ async fn exists(context: &mut MoveContext<'_>) -> Result<bool, Failure> {
 }
 
 async fn run(context: &mut MoveContext<'_>, statements: Vec<String>) -> Result<(), Failure> {
-    match context.target.all_or_none(statements, LOCK_MS).await? {
-        Batch::Done => Ok(()),
-        Batch::LockTimeout => Err(Failure::new("the new copy is locked by somebody")
-            .at(format!("node {}", context.target.node))
-            .hint(format!(
-                "look at pg_stat_activity there, then `shardid resume {}`",
-                context.record.id
-            ))),
+    let bound = format!("SET LOCAL lock_timeout = {LOCK_MS}");
+    context.target.begin_with(vec![bound]).await?;
+    let made = run_in_open(context, statements).await;
+    let end = match made {
+        Ok(()) => sql!("follow/commit.sql"),
+        Err(_) => sql!("move/rollback.sql"),
+    };
+    let ended = context.target.run(sqlx::query(end)).await;
+    made.and(ended)
+}
+
+async fn run_in_open(
+    context: &mut MoveContext<'_>,
+    statements: Vec<String>,
+) -> Result<(), Failure> {
+    for statement in statements {
+        if let Batch::LockTimeout = context.target.step(&statement).await? {
+            return Err(Failure::new("the new copy is locked by somebody")
+                .at(format!("node {}", context.target.node))
+                .hint(format!(
+                    "look at pg_stat_activity there, then `shardid resume {}`",
+                    context.record.id
+                )));
+        }
     }
+    let MoveContext { source, target, record, .. } = context;
+    check_owners(source, target, &record.schema).await
 }
 
 /// A dump of a schema's definitions, with its list of contents in two parts.

@@ -110,7 +110,6 @@ struct ServerRow {
     has_shards: bool,
     has_history: bool,
     has_catalog: bool,
-    stranger: Option<String>,
 }
 
 /// A layout as a server has it.
@@ -164,12 +163,6 @@ async fn look_inside(
         .fetch_one(&mut *connection)
         .await
         .map_err(failed)?;
-    if let (Some(role), true) = (&server.stranger, server.superuser) {
-        let what = format!("schema shardid is role {role}'s, and not the extension's");
-        return Err(
-            odd(what).hint("`ALTER SCHEMA shardid RENAME TO …;` there, if it is somebody's")
-        );
-    }
     let version = |text: Option<String>| {
         text.map(|text| {
             text.parse::<Version>()

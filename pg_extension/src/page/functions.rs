@@ -12,9 +12,14 @@
 //! sets besides, and one of them may be a role.
 //!
 //! An expression also names functions of others than who wrote it, and of superusers. Where it is said on whose behalf a
-//! statement is (`shardid.on_behalf_of`: who owns the table that is read, or what is made), functions run with
-//! that role's rights, as far as it may execute them, and what superusers own is called only if it is immutable,
-//! which `lo_export` is not. What a superuser's own function calls in its body is not looked at.
+//! statement is (`shardid.on_behalf_of`: who owns the table that is read, or what is made), that role has to have
+//! `EXECUTE` on them. Its own run with its rights, those of others with what everybody has, since who has written the
+//! expression is not known: the planner of one statement meets those of several tables. What superusers own
+//! is called only if it is immutable, which `lo_export` is not; what a superuser's own function calls in its body is not
+//! looked at.
+//!
+//! For its estimates the planner calls functions that no expression names, as those of an operator's negator, past all that.
+//! So it gets to see no index of others with an expression or a predicate, and none of their statistics.
 
 use core::cell::{Cell, RefCell};
 use core::ffi::{CStr, c_int, c_void};
@@ -60,6 +65,8 @@ static SETTINGS: BackendLocal<Cell<Settings>> =
 static OTHERS_NEED: BackendLocal<Cell<pg_sys::needs_fmgr_hook_type>> =
     BackendLocal::new(Cell::new(None));
 static OTHERS: BackendLocal<Cell<pg_sys::fmgr_hook_type>> = BackendLocal::new(Cell::new(None));
+static OTHERS_RELATION_INFO: BackendLocal<Cell<pg_sys::get_relation_info_hook_type>> =
+    BackendLocal::new(Cell::new(None));
 static OTHERS_ACCESS: BackendLocal<Cell<pg_sys::object_access_hook_type>> =
     BackendLocal::new(Cell::new(None));
 /// Those that are at work, of which we are told.
@@ -76,6 +83,8 @@ pub(crate) fn watch_functions(settings: Settings) {
         pg_sys::fmgr_hook = Some(called);
         OTHERS_ACCESS.get().set(pg_sys::object_access_hook);
         pg_sys::object_access_hook = Some(accessed);
+        OTHERS_RELATION_INFO.get().set(pg_sys::get_relation_info_hook);
+        pg_sys::get_relation_info_hook = Some(planned);
     }
 }
 
@@ -285,10 +294,73 @@ unsafe fn begin(function: Oid) -> Result<Frame, Report> {
             return Err(report::may_not_execute(&function_name(function)));
         }
         let settings = pg_sys::NewGUCNestLevel();
-        let runs_as = if it.is_definer { it.owner } else { role };
+        let runs_as = if it.is_definer || role == it.owner { it.owner } else { EVERYBODY };
         pg_sys::SetUserIdAndSecContext(runs_as, context | restricted);
         let before = Before { user: (!it.is_definer).then_some((user, context)), settings };
         Ok(Frame { before: Some(before), is_superusers: false })
+    }
+}
+
+/// No role: it has what is granted to `PUBLIC`, is member of nothing, and nothing can be made that it would own.
+const EVERYBODY: Oid = Oid::from_u32(u32::MAX);
+
+/// Called by PostgreSQL when the planner knows what there is to know of a relation that a query reads.
+///
+/// # Safety
+/// Called by PostgreSQL, within a transaction.
+unsafe extern "C-unwind" fn planned(
+    root: *mut pg_sys::PlannerInfo,
+    relation: Oid,
+    is_parent: bool,
+    info: *mut pg_sys::RelOptInfo,
+) {
+    if is_on() || OTHERS_RELATION_INFO.get().get().is_some() {
+        // SAFETY: as for us.
+        unsafe { planned_guarded(root, relation, is_parent, info) };
+    }
+}
+
+/// # Safety
+/// As for [`planned`].
+#[pg_guard]
+unsafe extern "C-unwind" fn planned_guarded(
+    root: *mut pg_sys::PlannerInfo,
+    relation: Oid,
+    is_parent: bool,
+    info: *mut pg_sys::RelOptInfo,
+) {
+    // SAFETY: what was there before us, with its own arguments; and lists of the planner, which are made anew.
+    unsafe {
+        if let Some(others) = OTHERS_RELATION_INFO.get().get() {
+            others(root, relation, is_parent, info);
+        }
+        if !is_on() || !is_superusers_turn() || is_superusers_relation(relation) {
+            return;
+        }
+        let mut plain = core::ptr::null_mut();
+        for index in pgrx::PgList::<pg_sys::IndexOptInfo>::from_pg((*info).indexlist).iter_ptr() {
+            if (*index).indexprs.is_null() && (*index).indpred.is_null() {
+                plain = pg_sys::lappend(plain, index.cast());
+            }
+        }
+        (*info).indexlist = plain;
+        (*info).statlist = core::ptr::null_mut();
+    }
+}
+
+/// # Safety
+/// Within a transaction.
+unsafe fn is_superusers_relation(relation: Oid) -> bool {
+    let cache = pg_sys::SysCacheIdentifier::RELOID as c_int;
+    // SAFETY: a lookup; the row is ours until it is released, and what is read of it is copied.
+    unsafe {
+        let row = pg_sys::SearchSysCache1(cache, Datum::from(relation));
+        if row.is_null() {
+            return false;
+        }
+        let owner = (*pg_sys::GETSTRUCT(row).cast::<pg_sys::FormData_pg_class>()).relowner;
+        pg_sys::ReleaseSysCache(row);
+        pg_sys::superuser_arg(owner)
     }
 }
 

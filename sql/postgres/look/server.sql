@@ -15,6 +15,4 @@ SELECT current_setting('server_version')             AS server_version,
        (SELECT extversion FROM pg_extension WHERE extname = 'shardid') AS installed,
        EXISTS (SELECT FROM ours WHERE name = 'shard') AS has_shards,
        EXISTS (SELECT FROM ours WHERE name = 'catalog_history') AS has_history,
-       EXISTS (SELECT FROM ours WHERE name = 'leftover') AS has_catalog,
-       (SELECT o.rolname::text FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner
-         WHERE n.nspname = 'shardid' AND NOT o.rolsuper) AS stranger
+       EXISTS (SELECT FROM ours WHERE name = 'leftover') AS has_catalog

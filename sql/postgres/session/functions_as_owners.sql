@@ -1,7 +1,10 @@
 -- Has functions of others that a statement of ours comes upon, as an index or a CHECK calls them, run with the
 -- rights of their owners, not with those of a superuser, and no view or foreign table of others read at all. A server
 -- without the library has none of our shards, and one with an older library does not know the setting: what needs it asks for it.
+-- A schema of our name that no superuser owns has nothing of ours, and nothing of it is read.
 DO $do$
+DECLARE
+    stranger name;
 BEGIN
     IF NOT (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.rolname = current_user) THEN
         RETURN;
@@ -15,5 +18,11 @@ BEGIN
         WHEN undefined_file OR undefined_object OR invalid_name THEN
             NULL;
     END;
+    SELECT o.rolname INTO stranger FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles o ON o.oid = n.nspowner
+     WHERE n.nspname = 'shardid' AND NOT o.rolsuper;
+    IF FOUND THEN
+        RAISE EXCEPTION 'schema shardid is role %''s, and not the extension''s', stranger
+            USING ERRCODE = '55000', HINT = '`ALTER SCHEMA shardid RENAME TO …;` there, if it is somebody''s';
+    END IF;
 END
 $do$

@@ -19,15 +19,23 @@ fn estate() -> (Estate, String) {
 const MOVE: [&str; 5] = ["move", "0", "--to", "pg2", "--yes"];
 
 #[test]
-fn a_function_runs_as_who_owns_the_expression_and_not_as_who_wrote_it() {
+fn a_function_does_no_more_than_who_owns_the_expression_may() {
     let (estate, schema) = estate();
+    for node in estate.nodes() {
+        estate.psql(
+            &node,
+            "CREATE TABLE public.of_bob (n int); ALTER TABLE public.of_bob OWNER TO bob",
+        );
+    }
     estate.psql(
         "pg1",
         &format!(
             "SET ROLE bob;
              CREATE FUNCTION {schema}.of_bob() RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $f$
              BEGIN
-                 IF current_user = 'bob' THEN RAISE EXCEPTION 'somebody else has made this run as bob'; END IF;
+                 EXECUTE 'SELECT FROM public.of_bob';
+                 RAISE EXCEPTION 'somebody else has made this run as bob';
+             EXCEPTION WHEN insufficient_privilege THEN
                  RETURN true;
              END $f$;
              SET ROLE alice;
@@ -217,4 +225,50 @@ fn a_secret_opens_nothing_after_new_ones_also_where_nothing_follows() {
     estate.run(&["apply", "--new-secrets", "--yes"]).ok();
     assert_eq!(estate.psql("pg2", secrets), "");
     estate.run(&["move", "0", "--to", "pg1", "--yes"]).ok();
+}
+
+/// By the list of contents of a dump such a role is another one, on whose behalf its definitions were made.
+#[test]
+fn an_owner_whose_name_says_more_than_one_thing_in_a_list_is_refused() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let schema = schema(shard);
+    for name in ["x; Tablespace: y", "x; Owner: y", "x\ny"] {
+        estate.psql(
+            "pg1",
+            &format!("CREATE ROLE \"{name}\"; CREATE TABLE {schema}.t (id bigint PRIMARY KEY); ALTER TABLE {schema}.t OWNER TO \"{name}\""),
+        );
+        let refused =
+            estate.run(&["move", &shard.to_string(), "--to", "pg2", "--dry-run"]).refused();
+        assert!(refused.contains("has a line break or \"; \" in its name"), "{refused}");
+        estate.psql("pg1", &format!("DROP TABLE {schema}.t; DROP ROLE \"{name}\""));
+    }
+}
+
+/// PostgreSQL checks a foreign key by a query over both tables, and its planner calls what the indexes of both call.
+#[test]
+fn what_a_foreign_key_comes_upon_is_nobody_elses() {
+    let (estate, schema) = estate();
+    estate.psql(
+        "pg1",
+        &format!(
+            "SET ROLE bob;
+             CREATE FUNCTION {schema}.flag(i int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END';
+             CREATE TABLE {schema}.b (id bigint PRIMARY KEY, n int); CREATE INDEX ON {schema}.b (n) WHERE {schema}.flag(1);
+             GRANT REFERENCES, SELECT ON {schema}.b TO alice; INSERT INTO {schema}.b VALUES (1, 1);
+             SET ROLE alice;
+             CREATE TABLE {schema}.a (id bigint PRIMARY KEY, b bigint REFERENCES {schema}.b); INSERT INTO {schema}.a VALUES (1, 1);
+             CREATE TABLE {schema}.kept (n int); INSERT INTO {schema}.kept VALUES (7); ALTER TABLE {schema}.kept ADD PRIMARY KEY (n);
+             SET ROLE bob;
+             CREATE OR REPLACE FUNCTION {schema}.flag(i int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $f$
+             BEGIN
+                 EXECUTE 'SELECT FROM {schema}.kept';
+                 RAISE EXCEPTION 'this runs with the rights of alice';
+             EXCEPTION WHEN insufficient_privilege THEN
+                 RETURN true;
+             END $f$"
+        ),
+    );
+    estate.run(&MOVE).ok();
+    let found = estate.run(&["verify", "--data"]);
+    assert!(!found.stdout.contains("rights of alice"), "{}", found.stdout);
 }

@@ -302,3 +302,35 @@ fn a_switched_move_goes_back_without_a_target_that_never_comes_back() {
         assert_eq!(estate.node("pg2").try_psql(DATABASE, &write).is_err(), !was_opened, "{place}");
     }
 }
+
+/// The standby had no fence: it was left without a guard, and both nodes took writes for good.
+#[test]
+fn a_source_that_was_promoted_without_its_fence_is_closed_before_the_target_is_opened() {
+    let mut estate = Estate::start(3, 4);
+    let (shard, write) = shard_on(&estate, "pg2");
+    estate.psql("pg2", &write);
+    let number = shard.to_string();
+    let mut held = estate.run_held_then_cut(
+        "following/before-LowerFence",
+        "switched/before-GuardSource",
+        &["move", &number, "--to", "pg3", "--yes"],
+    );
+    let standby = standby_behind(&estate, "pg2");
+    estate.psql("pg2", &write);
+    let all = estate.psql("pg2", &rows(shard));
+    held.go_on();
+    assert_eq!(held.end().code, -1);
+    let id = estate.last_move(shard);
+    fail_over(&mut estate, "pg2", standby);
+    estate.psql("pg2", &write);
+    let refused = estate.run(&["resume", &id]);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    let words = format!("shard {shard} is open on pg2, behind whose fence it was switched");
+    assert!(refused.stderr.contains(&words), "{}", refused.stderr);
+    assert!(estate.node("pg3").try_psql(DATABASE, &write).is_err());
+    estate.run(&["resume", &id, "--accept-loss"]).ok();
+    assert_eq!(estate.psql("pg3", &rows(shard)), all);
+    estate.psql("pg3", &write);
+    let closed = estate.node("pg2").try_psql(DATABASE, &write).expect_err("it is an old copy");
+    assert!(closed.to_string().contains("pg3"), "{closed}");
+}

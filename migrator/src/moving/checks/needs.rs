@@ -4,7 +4,7 @@ use shardid_cluster::Shard;
 
 use crate::failure::Failure;
 use crate::moving::move_session::MoveSession;
-use crate::moving::problem::Problem;
+use crate::moving::problem::{Problem, failures_of};
 use crate::postgres::sql;
 
 /// What a schema needs that is not in it.
@@ -37,8 +37,7 @@ pub(super) async fn needs(
     let (kinds, names, homes) = needs.into_iter().collect();
     let layouts: Vec<(String, String, String)> =
         source.rows(sqlx::query_as(sql!("move/check/layouts.sql")).bind(shard.as_sql())).await?;
-    let owners = sqlx::query_scalar(sql!("move/closure.sql", "move/check/owners.sql")).bind(schema);
-    let owners: Vec<String> = source.column(owners).await?;
+    let owners = owners(source, schema).await?;
     let powers = powers(source, &owners).await?;
     let (layouts_needed, rules, hints) = (Vec::new(), Vec::new(), Vec::new());
     let mut needs =
@@ -49,6 +48,34 @@ pub(super) async fn needs(
         needs.hints.push(hint);
     }
     Ok(needs)
+}
+
+/// The roles that own anything of a schema, all of which can be told from each other in a list of contents.
+async fn owners(server: &mut MoveSession, schema: &str) -> Result<Vec<String>, Failure> {
+    let query = sqlx::query_as(sql!("move/closure.sql", "move/check/owners.sql")).bind(schema);
+    let owners: Vec<(String, bool)> = server.rows(query).await?;
+    if let Some((role, _)) = owners.iter().find(|(_, is_plain)| !is_plain) {
+        return Err(Failure::new(format!(
+            "role {role:?}, which owns part of the shard, has a line break or \"; \" in its name"
+        ))
+        .at(format!("node {}", server.node))
+        .hint("rename it"));
+    }
+    Ok(owners.into_iter().map(|(role, _)| role).collect())
+}
+
+/// Refuses to leave on the target what was made there for roles that may do more than on the source: an owner may have
+/// changed since that was asked.
+pub(in crate::moving) async fn check_owners(
+    source: &mut MoveSession,
+    target: &mut MoveSession,
+    schema: &str,
+) -> Result<(), Failure> {
+    let owners = owners(target, schema).await?;
+    let here = powers(source, &owners).await?;
+    let there = powers(target, &owners).await?;
+    let problems = there.iter().filter(|power| !here.contains(power)).map(more_powerful);
+    Failure::all(failures_of(&target.node, problems.collect())).map_or(Ok(()), Err)
 }
 
 async fn powers(server: &mut MoveSession, roles: &[String]) -> Result<Vec<Power>, Failure> {

@@ -136,9 +136,9 @@ impl NodeSession {
     ) -> Result<(), Failure> {
         let looked = followers::look(&mut self.connection).await;
         let (roles, _) = looked.map_err(|error| failure(&self.node, &error))?;
-        // It may have been made for another database of this server.
+        // It may have been made for another database of this server. One that is here and sound is to lose its secret.
         let statements = match roles.get(role) {
-            Some(it) if it.sound => {
+            Some(it) if it.sound && !it.here => {
                 sqlx::query_scalar(sql!("follow/let_follow_too.sql")).bind(role.to_owned())
             }
             _ => sqlx::query_scalar(sql!("follow/let_follow.sql"))
