@@ -139,7 +139,12 @@ impl<'a> PostgresServer<'a> {
         self.must(output, "make")?;
         let conf = beside.join("postgresql.conf");
         let mut text = std::fs::read_to_string(&conf).map_err(failed)?;
+        // Of its own from PostgreSQL 18 on, where initdb writes down what there is to be set.
+        let counts_origins = text.contains("max_active_replication_origins");
         text.push_str(SETTINGS);
+        if counts_origins {
+            text.push_str("max_active_replication_origins = 160\n");
+        }
         text.push_str(&format!("unix_socket_directories = {}\n", quoted(&self.state.sockets())));
         std::fs::write(&conf, text).map_err(failed)?;
         std::fs::write(beside.join("pg_hba.conf"), ACCESS).map_err(failed)?;
