@@ -213,8 +213,8 @@ pub(crate) fn not_on_behalf(function: &str, role: &str) -> Report {
         b"42501",
         format!("function {function} is not called with a superuser's rights on behalf of role \"{role}\""),
     )
-    .detail("A superuser owns it, it is not immutable, and an expression of what that role owns calls it.")
-    .hint("Have a function of that role call it, and the expression call that.")
+    .detail("It is compiled and not immutable, and an expression in what that role owns calls it.")
+    .hint("Have a function in SQL or PL/pgSQL call it, and the expression call that.")
 }
 
 /// Of a function of somebody else, which an expression calls whose owner may not.

@@ -73,7 +73,14 @@ impl Dump {
             return Err(Failure::new("pg_restore has not printed the same twice"));
         }
         let mut texts = vec![printed.settings];
-        for (definition, titled) in printed.definitions.into_iter().zip(&titles) {
+        let mut definitions: Vec<_> = printed.definitions.into_iter().zip(&titles).collect();
+        // What is granted on the schema comes right after it: what an owner's code calls while definitions are made needs it.
+        definitions.sort_by_key(|(definition, _)| match definition.name().0 {
+            name if name.starts_with("SCHEMA ") => 0,
+            name if name.starts_with("ACL SCHEMA ") => 1,
+            _ => 2,
+        });
+        for (definition, titled) in definitions {
             let owner = titled.owner().map_err(|title| {
                 Failure::new(format!("a name has \"; Owner: \" or \"; \" in it: {title}"))
                     .hint("rename it")
@@ -83,7 +90,8 @@ impl Dump {
                 .map_or("''".to_owned(), |owner| format!("\"{}\"", owner.replace('"', "\"\"")));
             let text = definition.settings.clone() + &definition.text;
             if !text.is_empty() {
-                texts.push(format!("SET LOCAL shardid.on_behalf_of = {owner};\n{text}"));
+                texts.push(format!("SET LOCAL shardid.on_behalf_of = {owner}"));
+                texts.push(text);
             }
         }
         texts.push(sql!("session/on_own_behalf.sql").to_owned());

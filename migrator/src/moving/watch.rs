@@ -15,7 +15,7 @@ use super::journal::Move;
 use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::postgres::sql;
+use crate::postgres::{in_time, sql};
 
 /// How often a node is asked.
 const EVERY: Duration = Duration::from_secs(3);
@@ -55,9 +55,10 @@ async fn lost(file: &ClusterFile, node: NodeName, pids: Vec<i32>) -> Failure {
     let mut misses = 0;
     loop {
         tokio::time::sleep(EVERY).await;
-        let pids = pids.clone();
-        match tokio::time::timeout(PATIENCE, beat(file, &node, &mut server, pids)).await {
+        let beat = beat(file, &node, &mut server, pids.clone());
+        match tokio::time::timeout(PATIENCE, beat).await {
             Ok(Ok(true)) => misses = 0,
+            Ok(Ok(false)) if in_time::has_ended(&node, &pids) => misses = 0,
             Ok(Ok(false)) => {
                 return Failure::new("the server has ended our session")
                     .at(format!("node {node}"))

@@ -3,7 +3,9 @@
 //! A cancel and `statement_timeout` are errors, and a function of a table's owner may catch these and
 //! go on. That its session is ended, it cannot catch.
 
+use std::collections::BTreeSet;
 use std::future::Future;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use shardid_cluster::NodeName;
@@ -18,6 +20,15 @@ const LATE: Duration = Duration::from_secs(5);
 /// How long it is tried to end one.
 const TRIED: Duration = Duration::from_secs(10);
 
+/// The sessions that were ended, or are about to be.
+static ENDED: Mutex<BTreeSet<(NodeName, i32)>> = Mutex::new(BTreeSet::new());
+
+/// Whether we have ended one of these sessions ourselves.
+pub(crate) fn has_ended(node: &NodeName, pids: &[i32]) -> bool {
+    let ended = ENDED.lock().unwrap_or_else(PoisonError::into_inner);
+    pids.iter().any(|pid| ended.contains(&(node.clone(), *pid)))
+}
+
 /// Does something; none where that was not over in time, and is given up.
 pub(crate) async fn within<T>(most: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(most + LATE, work).await.ok()
@@ -25,6 +36,10 @@ pub(crate) async fn within<T>(most: Duration, work: impl Future<Output = T>) -> 
 
 /// Ends those of these sessions that are still at a statement, and says what came of it.
 pub(crate) async fn end(node: &NodeName, address: &Address, pids: Vec<i32>) -> Failure {
+    ENDED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .extend(pids.iter().map(|pid| (node.clone(), *pid)));
     let outcome = match tokio::time::timeout(TRIED, terminate(node, address, pids)).await {
         Ok(Ok(ended)) if ended.is_empty() => "what was begun there was not over in time".to_owned(),
         Ok(Ok(ended)) => {
@@ -35,7 +50,11 @@ pub(crate) async fn end(node: &NodeName, address: &Address, pids: Vec<i32>) -> F
             )
         }
         Ok(Err(failure)) => return failure,
-        Err(_) => "a session that goes on could not be ended".to_owned(),
+        Err(_) => {
+            let seconds = TRIED.as_secs();
+            return Failure::new(format!("node {node} has not answered for up to {seconds} s"))
+                .hint("is the server up, and the network between you and it?");
+        }
     };
     Failure::new(outcome).at(format!("node {node}")).hint(
         "a function that an index or a constraint there calls may catch a cancel (EXCEPTION WHEN query_canceled): \

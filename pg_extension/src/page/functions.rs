@@ -13,10 +13,10 @@
 //!
 //! An expression also names functions of others than who wrote it, and of superusers. Where it is said on whose behalf a
 //! statement is (`shardid.on_behalf_of`: who owns the table that is read, or what is made), that role has to have
-//! `EXECUTE` on them. Its own run with its rights, those of others with what everybody has, since who has written the
-//! expression is not known: the planner of one statement meets those of several tables. What superusers own
-//! is called only if it is immutable, which `lo_export` is not; what a superuser's own function calls in its body is not
-//! looked at.
+//! `EXECUTE` on them. Its own run with its rights, as do those that superusers have written; those of others with what
+//! everybody has, since who has written the expression is not known: the planner of one statement meets those of several
+//! tables, and of domains. What is compiled knows no rights but those of its caller: it is called only if it is immutable,
+//! which `lo_export` is not. Triggers of a superuser, as those that see each DDL, are called by nobody's expression.
 //!
 //! For its estimates the planner calls functions that no expression names, as those of an operator's negator, past all that.
 //! So it gets to see no index of others with an expression or a predicate, and none of their statistics.
@@ -121,6 +121,8 @@ struct Function {
     is_definer: bool,
     has_settings: bool,
     is_procedure: bool,
+    /// Whether it is a trigger, or an event trigger.
+    is_trigger: bool,
     /// Whether it is in a language that says what it calls; else it is compiled.
     is_written: bool,
 }
@@ -142,6 +144,8 @@ fn not_built_in(function: Oid) -> Option<Function> {
         pg_sys::SysCacheGetAttr(cache, row, pg_sys::Anum_pg_proc_proconfig as _, &raw mut is_null);
         let (owner, is_definer, language) = ((*form).proowner, (*form).prosecdef, (*form).prolang);
         let is_procedure = (*form).prokind == pg_sys::PROKIND_PROCEDURE as core::ffi::c_char;
+        let is_trigger =
+            [pg_sys::TRIGGEROID, pg_sys::EVENT_TRIGGEROID].contains(&(*form).prorettype);
         pg_sys::ReleaseSysCache(row);
         Some(Function {
             owner,
@@ -149,6 +153,7 @@ fn not_built_in(function: Oid) -> Option<Function> {
             is_definer,
             has_settings: !is_null,
             is_procedure,
+            is_trigger,
             is_written: ![INTERNAL, C].contains(&language.to_u32()),
         })
     }
@@ -194,18 +199,28 @@ unsafe extern "C-unwind" fn accessed_guarded(
     }
 }
 
-/// Refuses a function that does more than look at its arguments, where a superuser would call it for somebody else.
+/// Refuses what the role may not execute on whose behalf a superuser would call it, and what is compiled and does more
+/// than look at its arguments.
 fn may_call(function: Oid) -> Result<(), Report> {
     let Some(role) = (SETTINGS.get().get().on_behalf_of)() else { return Ok(()) };
-    let is_within_superusers = AT_WORK.get().borrow().last().is_some_and(|it| it.is_superusers);
     // SAFETY: lookups.
-    let is_harmless = unsafe {
-        let immutable = pg_sys::PROVOLATILE_IMMUTABLE as core::ffi::c_char;
-        !is_superusers_turn() || pg_sys::func_volatile(function) == immutable
-    };
-    let is_others = || not_built_in(function).is_some_and(|it| !it.is_superusers);
-    if is_within_superusers || is_harmless || is_others() {
-        return Ok(());
+    unsafe {
+        let is_within_superusers = AT_WORK.get().borrow().last().is_some_and(|it| it.is_superusers);
+        if is_within_superusers || !is_superusers_turn() {
+            return Ok(());
+        }
+        if let Behalf::Of(role) = on_behalf_of()?
+            && !may_execute(function, role)
+        {
+            return Err(report::may_not_execute(&function_name(function)));
+        }
+        let is_immutable =
+            pg_sys::func_volatile(function) == pg_sys::PROVOLATILE_IMMUTABLE as core::ffi::c_char;
+        let runs_as_another =
+            || not_built_in(function).is_some_and(|it| it.is_written || !it.is_superusers);
+        if is_immutable || runs_as_another() {
+            return Ok(());
+        }
     }
     Err(report::not_on_behalf(&function_name(function), &text::from_server(role.to_bytes())))
 }
@@ -281,20 +296,29 @@ unsafe fn begin(function: Oid) -> Result<Frame, Report> {
         {
             return Ok(as_it_is);
         }
-        let Some(it) = found.filter(|it| !it.is_superusers) else { return Ok(as_it_is) };
-        if it.has_settings {
+        let behalf = on_behalf_of()?;
+        let is_trusted = |it: &Function| {
+            it.is_superusers
+                && (matches!(behalf, Behalf::Unsaid) || it.is_trigger || it.is_procedure)
+        };
+        let Some(it) = found.filter(|it| !is_trusted(it)) else { return Ok(as_it_is) };
+        if it.has_settings && !it.is_superusers {
             return Err(report::has_settings(&function_name(function)));
         }
         // A ROLLBACK in it would bring the superuser back.
         if it.is_procedure {
             return Err(report::is_procedure(&function_name(function)));
         }
-        let role = on_behalf_of()?.unwrap_or(it.owner);
-        if role != it.owner && !may_execute(function, role) {
-            return Err(report::may_not_execute(&function_name(function)));
-        }
+        let runs_as = match behalf {
+            Behalf::Of(role) if role != it.owner && !may_execute(function, role) => {
+                return Err(report::may_not_execute(&function_name(function)));
+            }
+            _ if it.is_definer => it.owner,
+            Behalf::Unsaid => it.owner,
+            Behalf::Of(role) if role == it.owner || it.is_superusers => role,
+            Behalf::Of(_) | Behalf::OfSuperuser => EVERYBODY,
+        };
         let settings = pg_sys::NewGUCNestLevel();
-        let runs_as = if it.is_definer || role == it.owner { it.owner } else { EVERYBODY };
         pg_sys::SetUserIdAndSecContext(runs_as, context | restricted);
         let before = Before { user: (!it.is_definer).then_some((user, context)), settings };
         Ok(Frame { before: Some(before), is_superusers: false })
@@ -364,17 +388,24 @@ unsafe fn is_superusers_relation(relation: Oid) -> bool {
     }
 }
 
-/// On behalf of which role a statement is, if that is said and it is no superuser: what a superuser wrote is trusted
-/// with the rights of those whose functions it calls.
-fn on_behalf_of() -> Result<Option<Oid>, Report> {
-    let Some(name) = (SETTINGS.get().get().on_behalf_of)() else { return Ok(None) };
+/// On whose behalf a statement is.
+#[derive(Clone, Copy)]
+enum Behalf {
+    Unsaid,
+    /// A superuser owns what is read or made, which may have a domain of anybody in it.
+    OfSuperuser,
+    Of(Oid),
+}
+
+fn on_behalf_of() -> Result<Behalf, Report> {
+    let Some(name) = (SETTINGS.get().get().on_behalf_of)() else { return Ok(Behalf::Unsaid) };
     // SAFETY: lookups.
     unsafe {
         let role = pg_sys::get_role_oid(name.as_ptr(), true);
         if role == Oid::INVALID {
             return Err(report::no_role(&text::from_server(name.to_bytes())));
         }
-        Ok((!pg_sys::superuser_arg(role)).then_some(role))
+        Ok(if pg_sys::superuser_arg(role) { Behalf::OfSuperuser } else { Behalf::Of(role) })
     }
 }
 

@@ -6,6 +6,10 @@ DO $do$
 DECLARE
     stranger name;
 BEGIN
+    -- Whoever owns the database may have its sessions begin as another role, out of which a function of his could go.
+    IF (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.rolname = session_user) THEN
+        PERFORM pg_catalog.set_config('role', 'none', false);
+    END IF;
     IF NOT (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.rolname = current_user) THEN
         RETURN;
     END IF;
@@ -22,7 +26,7 @@ BEGIN
      WHERE n.nspname = 'shardid' AND NOT o.rolsuper;
     IF FOUND THEN
         RAISE EXCEPTION 'schema shardid is role %''s, and not the extension''s', stranger
-            USING ERRCODE = '55000', HINT = '`ALTER SCHEMA shardid RENAME TO …;` there, if it is somebody''s';
+            USING ERRCODE = '55000', HINT = '`ALTER SCHEMA shardid RENAME TO ...;` there, if it is somebody''s';
     END IF;
 END
 $do$

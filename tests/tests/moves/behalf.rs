@@ -66,7 +66,7 @@ fn what_a_definition_has_the_server_compute_is_no_way_to_what_a_superuser_may() 
     let refused = estate.run(&MOVE);
     assert_ne!(refused.code, 0, "{}", refused.stdout);
     assert!(
-        refused.stderr.contains("function pg_read_file(text) is not called"),
+        refused.stderr.contains("permission denied for function pg_read_file"),
         "{}",
         refused.stderr
     );
@@ -116,6 +116,12 @@ fn a_role_that_may_do_more_where_the_shard_goes_is_refused() {
             "ALTER ROLE alice NOBYPASSRLS",
             "sees past row level security",
         ),
+        (
+            "ALTER DATABASE app OWNER TO alice",
+            "ALTER DATABASE app OWNER TO postgres",
+            "owns the database",
+        ),
+        ("GRANT tenant TO alice", "REVOKE tenant FROM alice", "is a member of role tenant"),
         (
             "GRANT pg_execute_server_program TO bob; GRANT bob TO alice",
             "REVOKE bob FROM alice",
@@ -271,4 +277,34 @@ fn what_a_foreign_key_comes_upon_is_nobody_elses() {
     estate.run(&MOVE).ok();
     let found = estate.run(&["verify", "--data"]);
     assert!(!found.stdout.contains("rights of alice"), "{}", found.stdout);
+}
+
+/// The sessions of a database may begin as another role, whatever its owner says.
+#[test]
+fn a_session_that_begins_as_another_role_is_a_superusers_all_the_same() {
+    let (estate, schema) = estate();
+    estate.psql(
+        "pg1",
+        &format!(
+            "ALTER DATABASE app OWNER TO alice; ALTER DATABASE app SET role = 'alice';
+             SET ROLE alice;
+             CREATE FUNCTION {schema}.goes_back() RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $f$
+             BEGIN
+                 IF session_user = 'postgres' AND pg_backend_pid() > 0 THEN
+                     EXECUTE 'SET ROLE postgres';
+                     RAISE EXCEPTION 'this goes on as %', current_user;
+                 END IF;
+                 RETURN true;
+             EXCEPTION WHEN insufficient_privilege THEN
+                 RETURN true;
+             END $f$;
+             CREATE TABLE {schema}.t (id bigint PRIMARY KEY DEFAULT {schema}.next_id(), n int);
+             RESET ROLE; SET ROLE NONE"
+        ),
+    );
+    estate.psql("pg1", &format!("SET ROLE NONE; CREATE INDEX ON {schema}.t (n) WHERE id > 0"));
+    let found = estate.run(&["verify", "--data"]);
+    assert!(!found.stdout.contains("goes on as"), "{}", found.stdout);
+    assert!(!found.stdout.contains("superuser in its"), "{}", found.stdout);
+    estate.run(&MOVE).ok();
 }

@@ -33,7 +33,11 @@ fn case(database: &Database<'_>) -> Case {
              CREATE PROCEDURE goes_on() LANGUAGE plpgsql AS 'BEGIN ROLLBACK; CREATE ROLE made_by_a_procedure; END';
              RESET ROLE;
              CREATE FUNCTION ours() RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN pg_backend_pid()::text; END $$;
-             CREATE FUNCTION ours_stable() RETURNS text LANGUAGE plpgsql STABLE AS 'BEGIN RETURN 1; END';
+             CREATE FUNCTION ours_stable() RETURNS text LANGUAGE plpgsql STABLE AS 'BEGIN RETURN current_user; END';
+             CREATE TABLE of_ours (n int);
+             CREATE FUNCTION counts(what text) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$ DECLARE n bigint; BEGIN EXECUTE 'SELECT count(*) FROM ' || what INTO n; RETURN n; END $$;
+             CREATE FUNCTION closed_of_ours() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1';
+             REVOKE ALL ON FUNCTION closed_of_ours() FROM PUBLIC;
              LOAD '$libdir/shardid'; SET shardid.functions_run_as_owner = on"
         ),
     );
@@ -66,9 +70,10 @@ fn a_function_runs_with_the_rights_of_whose_expression_calls_it() {
     run(&mut client, &format!("SET shardid.on_behalf_of = {bob}"));
     assert_eq!(one::<String>(&mut client, "SELECT closed()"), bob);
     assert!(one::<bool>(&mut client, "SELECT sees('of_bob'::regclass)"));
-    // A superuser has written the expression, and named bob's function himself.
+    // Of a superuser's own.
     run(&mut client, "SET shardid.on_behalf_of = postgres");
-    assert_eq!(one::<String>(&mut client, "SELECT closed()"), bob);
+    assert_eq!(one::<i32>(&mut client, "SELECT adds(2, 3)"), 5);
+    expect_error(&mut client, "SELECT sees('of_alice'::regclass)", "42501");
     run(&mut client, "SET shardid.on_behalf_of = nobody_of_that_name");
     expect_error(&mut client, "SELECT who()", "42704");
     run(&mut client, "SET shardid.on_behalf_of = ''");
@@ -93,7 +98,6 @@ fn what_superusers_own_is_called_for_others_only_if_it_is_immutable() {
     );
     for sql in [
         "SELECT pg_read_file('PG_VERSION')",
-        "SELECT ours_stable()",
         "SELECT 'PG_VERSION'::reads",
         "SELECT '{PG_VERSION}'::reads[]",
         "SELECT 'PG_VERSION'::calls",
@@ -102,16 +106,36 @@ fn what_superusers_own_is_called_for_others_only_if_it_is_immutable() {
         "SELECT set_config('role', 'postgres', false)",
     ] {
         let refusal = expect_error(&mut client, sql, "42501");
-        assert!(refusal.message.contains("on behalf of role"), "{sql}: {refusal:?}");
+        let is_asked_first =
+            refusal.message.contains("permission denied for function pg_read_file");
+        assert!(
+            is_asked_first || refusal.message.contains("on behalf of role"),
+            "{sql}: {refusal:?}"
+        );
     }
     for sql in ["SELECT 'x'::fine", "SELECT count(*) FROM pg_class", "SELECT upper('x') || 1"] {
         client.simple_query(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     }
-    // In the body of a superuser's function that superuser says what is called; so of what comes with each
-    // DDL, as the extension's own triggers.
+    // What a superuser has written runs with the rights of whose expression calls it, as where that role says it.
     one::<String>(&mut client, "SELECT ours()");
+    assert_eq!(one::<String>(&mut client, "SELECT ours_stable()"), alice);
+    for sql in [
+        "SELECT counts('of_ours')",
+        "SELECT closed_of_ours()",
+        "SELECT counts('(SELECT lo_export(1, ''x'')) x')",
+    ] {
+        let refusal = expect_error(&mut client, sql, "42501");
+        assert!(refusal.message.contains("permission denied"), "{sql}: {refusal:?}");
+    }
+    // What comes with each DDL is called by nobody's expression, as the extension's own triggers.
     run(&mut client, "CREATE TABLE made (); DROP TABLE made");
-    run(&mut client, "SET shardid.on_behalf_of = ''; SELECT ours_stable()");
+    // Of a superuser's own things, which may have a domain of anybody in them, with the rights of everybody.
+    run(&mut client, "SET shardid.on_behalf_of = postgres");
+    expect_error(&mut client, "SELECT counts('of_ours')", "42501");
+    run(
+        &mut client,
+        "SET shardid.on_behalf_of = ''; SELECT ours_stable(), counts('of_ours'), closed_of_ours()",
+    );
 }
 
 /// For its estimates the planner computes stable functions, and calls those of operators that no expression names.

@@ -70,17 +70,16 @@ SELECT format('%s is not carried', pg_describe_object('pg_cast'::regclass, k.oid
    AND NOT EXISTS (SELECT FROM pg_depend d
                     WHERE d.classid = 'pg_cast'::regclass AND d.objid = k.oid AND d.deptype IN ('i', 'e'))
 UNION ALL
--- Definitions are made with our rights, and what a domain checks is asked then: functions of others run with
--- their owner's rights (shardid.functions_run_as_owner), those of PostgreSQL and its extensions with ours. One
--- that does no more than look at its arguments is immutable; a stable one may read a view, which calls anything. A
--- CHECK of a table is asked then only where it calls a function of the schema.
+-- Definitions are made with our rights, and what a domain checks is asked then: functions that somebody has written
+-- run with others (shardid.on_behalf_of), those that are compiled with ours. One that does no more than look at its
+-- arguments is immutable, and no other is called. A CHECK of a table is asked then only where it calls a function of the schema.
 SELECT format('constraint %I of %s calls %s, with the rights of whoever makes its definition',
               k.conname, CASE WHEN k.contypid <> 0 THEN k.contypid::regtype::text ELSE k.conrelid::regclass::text END, f.oid::regprocedure),
-       'make a function of the shard''s owner that calls it, and have the constraint call that'
+       'make a function in SQL or PL/pgSQL that calls it, and have the constraint call that'
   FROM pg_constraint k
  CROSS JOIN LATERAL (SELECT DISTINCT call[1]::oid AS oid FROM regexp_matches(k.conbin::text, ':(?:op)?funcid (\d+)', 'g') AS call) AS called
   JOIN pg_proc f ON f.oid = called.oid AND f.provolatile <> 'i'
-  JOIN pg_roles o ON o.oid = f.proowner AND o.rolsuper
+  JOIN pg_language g ON g.oid = f.prolang AND g.lanname IN ('internal', 'c')
  WHERE k.connamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
    AND (k.contypid <> 0 OR EXISTS (SELECT FROM pg_depend d JOIN pg_proc p ON p.oid = d.refobjid AND p.pronamespace = k.connamespace
                                     WHERE d.classid = 'pg_constraint'::regclass AND d.objid = k.oid AND d.refclassid = 'pg_proc'::regclass))

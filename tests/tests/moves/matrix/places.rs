@@ -17,6 +17,7 @@ const PLACES: &str = include_str!("places.txt");
 /// Places that are in no move, and where they are cut.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("without/", "a move of which one node is gone for good: tests/moves/gone.rs"),
+    ("rebuild/", "a catalog that is made anew beside a mover: tests/moves/rebuild.rs"),
     ("tickets/", "a change of ticket servers: tests/tickets/cut.rs and second.rs"),
     ("schema/before-grants", "a server of tickets: tests/tickets"),
 ];
