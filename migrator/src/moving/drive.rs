@@ -119,22 +119,23 @@ impl Run<'_, '_> {
     /// a cancel is to have them wait for longer.
     async fn in_time(&mut self, state: MoveState) -> Result<Fence, Failure> {
         let most = self.context.options.fence_max;
-        let work = take_effects(self.context, state, &self.workers);
+        let nodes = [&self.context.source, &self.context.target]
+            .map(|server| (server.node.clone(), server.address.clone()));
+        let mut work = std::pin::pin!(take_effects(self.context, state, &self.workers));
         if state != MoveState::Fenced {
             return work.await;
         }
-        if let Some(outcome) = in_time::within(most, work).await {
+        if let Some(outcome) = in_time::within(most, &mut work).await {
             return outcome;
         }
         let mut ended = Vec::new();
-        for server in [&mut self.context.source, &mut self.context.target] {
-            let pids = self.workers.get(&server.node).cloned().unwrap_or_default();
-            ended.push(in_time::end(&server.node, &server.address, pids).await);
-            let term = server.term();
-            *server =
-                MoveSession::connect_as(self.context.file, &server.node.clone(), term).await?;
+        for (node, address) in &nodes {
+            let pids = self.workers.get(node).cloned().unwrap_or_default();
+            ended.extend(in_time::end(node, address, pids).await);
         }
-        Err(Failure::all(ended).unwrap_or_else(|| Failure::new("no session was ended")))
+        // What waits for a session that was ended fails; what waits for anything else is watched over.
+        let outcome = work.await;
+        Failure::all(ended).map_or(outcome, Err)
     }
 
     /// Says why a fence was lost. An error where that was one too many.

@@ -34,32 +34,29 @@ pub(crate) async fn within<T>(most: Duration, work: impl Future<Output = T>) -> 
     tokio::time::timeout(most + LATE, work).await.ok()
 }
 
-/// Ends those of these sessions that are still at a statement, and says what came of it.
-pub(crate) async fn end(node: &NodeName, address: &Address, pids: Vec<i32>) -> Failure {
-    ENDED
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .extend(pids.iter().map(|pid| (node.clone(), *pid)));
-    let outcome = match tokio::time::timeout(TRIED, terminate(node, address, pids)).await {
-        Ok(Ok(ended)) if ended.is_empty() => "what was begun there was not over in time".to_owned(),
-        Ok(Ok(ended)) => {
-            let ended: Vec<String> = ended.iter().map(i32::to_string).collect();
-            let process = ended.join(", ");
-            format!(
-                "a statement went on after its time was over, and its session (process {process}) was ended"
-            )
-        }
-        Ok(Err(failure)) => return failure,
-        Err(_) => {
-            let seconds = TRIED.as_secs();
-            return Failure::new(format!("node {node} has not answered for up to {seconds} s"))
-                .hint("is the server up, and the network between you and it?");
-        }
-    };
-    Failure::new(outcome).at(format!("node {node}")).hint(
+/// Ends those of these sessions that are still at a statement, and says so; none where there is none, or the node
+/// does not answer.
+pub(crate) async fn end(node: &NodeName, address: &Address, pids: Vec<i32>) -> Option<Failure> {
+    let about: Vec<(NodeName, i32)> = pids.iter().map(|pid| (node.clone(), *pid)).collect();
+    ENDED.lock().unwrap_or_else(PoisonError::into_inner).extend(about.iter().cloned());
+    let ended = tokio::time::timeout(TRIED, terminate(node, address, pids)).await;
+    let ended = ended.ok().and_then(Result::ok).unwrap_or_default();
+    if ended.is_empty() {
+        let mut known = ENDED.lock().unwrap_or_else(PoisonError::into_inner);
+        about.iter().for_each(|it| {
+            known.remove(it);
+        });
+        return None;
+    }
+    let ended: Vec<String> = ended.iter().map(i32::to_string).collect();
+    let process = ended.join(", ");
+    let what = format!(
+        "a statement went on after its time was over, and its session (process {process}) was ended"
+    );
+    Some(Failure::new(what).at(format!("node {node}")).hint(
         "a function that an index or a constraint there calls may catch a cancel (EXCEPTION WHEN query_canceled): \
          ask the owner of the table",
-    )
+    ))
 }
 
 async fn terminate(

@@ -21,9 +21,12 @@ pub(super) async fn read<R>(
         let named = |error| failure(&visit.node, &error).at(format!("table {table}"));
         return found.map_err(named);
     }
-    let failure = in_time::end(&visit.node, &visit.address, vec![visit.pid]).await;
+    let ended = in_time::end(&visit.node, &visit.address, vec![visit.pid]).await;
     visit.connect_again().await?;
-    Err(failure.at(format!("table {table}")))
+    let late = || {
+        Failure::new("what was begun there was not over in time").at(format!("node {}", visit.node))
+    };
+    Err(ended.unwrap_or_else(late).at(format!("table {table}")))
 }
 
 async fn held<R>(
