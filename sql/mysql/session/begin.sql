@@ -10,7 +10,7 @@ SET SESSION completion_type = 'NO_CHAIN', SESSION autocommit = 1,
     SESSION foreign_key_checks = 1, SESSION unique_checks = 1, SESSION default_storage_engine = 'InnoDB',
     SESSION optimizer_switch = 'derived_merge=on', SESSION sql_quote_show_create = 1, SESSION updatable_views_with_limit = 1,
     /*!80013 SESSION use_secondary_engine = 'ON', */
-    /*M! SESSION max_session_mem_used = 9223372036854775807, SESSION check_constraint_checks = 1, SESSION sql_if_exists = 0, SESSION alter_algorithm = 'DEFAULT', SESSION old_mode = '',
+    /*M! SESSION max_session_mem_used = 9223372036854775807, SESSION tmp_disk_table_size = 18446744073709551615, SESSION check_constraint_checks = 1, SESSION sql_if_exists = 0, SESSION alter_algorithm = 'DEFAULT', SESSION old_mode = '',
     SESSION idle_transaction_timeout = 0, SESSION idle_readonly_transaction_timeout = 0, SESSION idle_write_transaction_timeout = 0, */
     SESSION /*!80000 max_execution_time */ /*M! max_statement_time */ = 0, SESSION wait_timeout = 28800,
     SESSION lock_wait_timeout = 30, SESSION innodb_lock_wait_timeout = 10;
