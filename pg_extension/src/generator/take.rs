@@ -69,10 +69,12 @@ impl Generator {
                     let beyond_us = beyond.map(|drift| {
                         (drift - request.noted_drift_ticks).saturating_mul(facts.layout.tick_us())
                     });
-                    let left_us = *give_up_us.get_or_insert_with(wait_until) - clocks::steady_us();
-                    if let Some(wait_us) = beyond_us.filter(|wait_us| *wait_us <= left_us) {
-                        nap(wait_us);
-                        continue;
+                    if let Some(wait_us) = beyond_us {
+                        let give_up_us = *give_up_us.get_or_insert_with(|| wait_until(0));
+                        if wait_us <= give_up_us - clocks::steady_us() {
+                            nap(wait_us);
+                            continue;
+                        }
                     }
                     horizon::get().note_drift()?;
                     request.noted_drift_ticks = horizon::get().noted_drift_ticks(facts.layout);
@@ -88,11 +90,8 @@ impl Generator {
                 (Refusal::Replaces, _) => return Err(report::replaces(&name())),
                 (Refusal::Clock(Refused::TooFarAhead { drift, ready_tick }), place) => {
                     let drift_max = if place.made_here() { 0 } else { request.max_drift_ticks };
-                    let give_up_us = *give_up_us.get_or_insert_with(|| {
-                        let wait_us = settings::max_wait_ms() * 1_000;
-                        let least_us = if place.made_here() { NEW_WAIT_US } else { 0 };
-                        clocks::steady_us() + wait_us.max(least_us)
-                    });
+                    let least_us = if place.made_here() { NEW_WAIT_US } else { 0 };
+                    let give_up_us = *give_up_us.get_or_insert_with(|| wait_until(least_us));
                     let wait_us = facts.layout.time_us(ready_tick) - clocks::now_us();
                     let left_us = give_up_us - clocks::steady_us();
                     // What can be behind the clock here is a new one only.
@@ -126,9 +125,9 @@ impl Generator {
     }
 }
 
-/// Until when, by the steady clock, a call waits for the wall clock that begins to do so now.
-fn wait_until() -> i64 {
-    clocks::steady_us() + settings::max_wait_ms() * 1_000
+/// Until when, by the steady clock, a call waits for the wall clock that begins to do so now, for so long at least.
+fn wait_until(least_us: i64) -> i64 {
+    clocks::steady_us() + (settings::max_wait_ms() * 1_000).max(least_us)
 }
 
 /// Waits for so long, but not all at once: the clock may be set right meanwhile.

@@ -56,7 +56,7 @@ pub(crate) struct Settings {
 struct Frame {
     /// None where it runs as its caller.
     before: Option<Before>,
-    /// Whether a superuser has written it.
+    /// Whether a superuser has written it, and it runs as its caller: what it calls is not looked at.
     is_superusers: bool,
 }
 
@@ -97,12 +97,12 @@ fn is_on() -> bool {
 /// # Safety
 /// Called by PostgreSQL, within a transaction.
 unsafe extern "C-unwind" fn needs(function: Oid) -> bool {
-    // Each statement that calls one comes by, and a guard is not for nothing.
-    (is_on() || OTHERS_NEED.get().get().is_some())
-        && unsafe {
-            // SAFETY: as for us.
-            needs_guarded(function)
-        }
+    // Each statement that calls a function comes here, and a guard takes time.
+    if !is_on() && OTHERS_NEED.get().get().is_none() {
+        return false;
+    }
+    // SAFETY: as for us.
+    unsafe { needs_guarded(function) }
 }
 
 /// # Safety
