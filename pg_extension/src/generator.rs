@@ -7,12 +7,14 @@
 //! Generators are never freed: there are as many as a session has used, at under 200 bytes each.
 
 use core::cell::{Cell, RefCell};
+use core::hash::BuildHasher;
 
+use hashbrown::HashTable;
 use pgrx::pg_sys::Oid;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxBuildHasher;
 use shardid_ids::{ClockBase, Flushed, Layout, Shard};
 
-use crate::page::backend::{self, Transaction};
+use crate::page::backend::{self, LocalTransaction, Transaction};
 use crate::page::held::Place;
 use crate::page::{BackendLocal, catalog, clocks};
 use crate::report::{self, Report};
@@ -56,28 +58,30 @@ struct Facts {
     /// Shared by all generators that have it.
     layout: &'static Layout,
     /// How many ids a block may have that outlives its transaction.
-    most_kept: i64,
+    most_kept: u32,
 }
 
+/// A session has one for each shard it has used: what is small is in a small type.
 struct Generator {
     key: Key,
     facts: Cell<Option<Facts>>,
-    /// In which transaction which sequence is locked.
-    locked: Cell<(Transaction, Oid)>,
+    /// Which sequence is locked, and by which transaction.
+    locked: Cell<Oid>,
+    locked_in: Cell<LocalTransaction>,
     /// The block: the next id and the last one, and the instant its tick ends.
     next: Cell<i64>,
     end: Cell<i64>,
     until_us: Cell<i64>,
-    /// Up to when by the coarse clock no look at the fine one is needed.
-    surely_until_us: Cell<i64>,
+    /// Whether the coarse clock may show that the tick lasts.
+    far_ahead: Cell<bool>,
     /// Whose block it is.
     owner: Cell<Transaction>,
     /// Up to when later transactions may use it.
     kept_until_us: Cell<i64>,
     /// How many ids the block was meant to have.
-    size: Cell<i64>,
+    size: Cell<u16>,
     /// How many ids were taken since `kept_until_us` was set.
-    taken: Cell<i64>,
+    taken: Cell<u32>,
     /// The highest id this session was given by the generator; -1 for none.
     floor: Cell<i64>,
     /// The layout of that id: a number may be given to another generator, of another layout.
@@ -86,7 +90,8 @@ struct Generator {
     /// Where the page is, while the sequence does not change.
     place: Cell<Option<Place>>,
     /// The user that may take ids, as of which number of changes.
-    allowed: Cell<(Oid, u64)>,
+    allowed: Cell<Oid>,
+    allowed_as_of: Cell<u64>,
 }
 
 struct Backend {
@@ -96,7 +101,8 @@ struct Backend {
     last_id: Cell<i64>,
     /// The end of what `take_many` took.
     end_of_many: Cell<i64>,
-    generators: RefCell<Option<FxHashMap<Key, &'static Generator>>>,
+    /// By their keys, which they have themselves.
+    generators: RefCell<HashTable<&'static Generator>>,
     /// The layouts of the generators, each once.
     layouts: RefCell<Vec<&'static Layout>>,
     /// The only shard there is, while it is known to be that.
@@ -129,7 +135,7 @@ static BACKEND: BackendLocal<Backend> = BackendLocal::new(Backend {
     hot: Cell::new(None),
     last_id: Cell::new(-1),
     end_of_many: Cell::new(-1),
-    generators: RefCell::new(None),
+    generators: RefCell::new(HashTable::new()),
     layouts: RefCell::new(Vec::new()),
     only_shard: Cell::new(None),
     changes: Cell::new(0),
@@ -225,8 +231,8 @@ pub(crate) fn forget(relation: Oid) {
     horizon::get().forget(relation);
     // Any relation may be the table of shards; reading that again is cheap.
     state.only_shard.set(None);
-    if let Ok(Some(generators)) = state.generators.try_borrow().as_deref() {
-        for generator in generators.values() {
+    if let Ok(generators) = state.generators.try_borrow() {
+        for generator in generators.iter() {
             let concerned =
                 |facts: Facts| [Oid::INVALID, facts.sequence, facts.table].contains(&relation);
             if generator.facts.get().is_some_and(concerned) {
@@ -248,26 +254,13 @@ pub(crate) fn forget_rights() {
 /// The generator of that key, new if this is its first use.
 fn find(key: Key) -> &'static Generator {
     let mut generators = BACKEND.get().generators.borrow_mut();
-    generators.get_or_insert_default().entry(key).or_insert_with(|| {
-        Box::leak(Box::new(Generator {
-            key,
-            facts: Cell::new(None),
-            locked: Cell::new((Transaction::NONE, Oid::INVALID)),
-            next: Cell::new(0),
-            end: Cell::new(-1),
-            until_us: Cell::new(i64::MIN),
-            surely_until_us: Cell::new(NEVER_US),
-            owner: Cell::new(Transaction::NONE),
-            kept_until_us: Cell::new(NEVER_US),
-            size: Cell::new(0),
-            taken: Cell::new(0),
-            floor: Cell::new(-1),
-            floor_layout: Cell::new(None),
-            flushed: Cell::new(Flushed::NOTHING),
-            place: Cell::new(None),
-            allowed: Cell::new((Oid::INVALID, 0)),
-        }))
-    })
+    let hash = |key| FxBuildHasher.hash_one(key);
+    if let Some(known) = generators.find(hash(key), |known| known.key == key) {
+        return known;
+    }
+    let new: &'static Generator = Box::leak(Box::new(Generator::new(key)));
+    generators.insert_unique(hash(key), new, |other| hash(other.key));
+    new
 }
 
 /// The one copy of a layout: a few there are, and each is needed as long as the session.
@@ -282,6 +275,29 @@ fn shared(layout: Layout) -> &'static Layout {
 }
 
 impl Generator {
+    fn new(key: Key) -> Self {
+        Self {
+            key,
+            facts: Cell::new(None),
+            locked: Cell::new(Oid::INVALID),
+            locked_in: Cell::new(LocalTransaction::NONE),
+            next: Cell::new(0),
+            end: Cell::new(-1),
+            until_us: Cell::new(NEVER_US),
+            far_ahead: Cell::new(false),
+            owner: Cell::new(Transaction::NONE),
+            kept_until_us: Cell::new(NEVER_US),
+            size: Cell::new(0),
+            taken: Cell::new(0),
+            floor: Cell::new(-1),
+            floor_layout: Cell::new(None),
+            flushed: Cell::new(Flushed::NOTHING),
+            place: Cell::new(None),
+            allowed: Cell::new(Oid::INVALID),
+            allowed_as_of: Cell::new(0),
+        }
+    }
+
     #[inline(always)]
     fn next_of_block(&self) -> Option<i64> {
         let next = self.next.get();
@@ -304,9 +320,9 @@ impl Generator {
     /// clock, and the coarse clock is enough to see that: 7 ns a call instead of 24.
     #[inline(always)]
     fn tick_lasts(&self) -> bool {
-        let surely_us = self.surely_until_us.get();
-        (surely_us != NEVER_US && clocks::now_coarse_us() < surely_us)
-            || clocks::now_us() < self.until_us.get()
+        let until_us = self.until_us.get();
+        (self.far_ahead.get() && clocks::now_coarse_us() < until_us - COARSE_LAG_US)
+            || clocks::now_us() < until_us
     }
 
     /// Whether what is left of another transaction's block may be used in this one.
@@ -319,16 +335,27 @@ impl Generator {
     #[inline(never)]
     fn is_kept_for(&self, now: Transaction) -> bool {
         self.owner.get().user() == now.user()
-            && self.allowed.get() == (now.user(), BACKEND.get().changes.get())
+            && self.is_allowed(now.user(), BACKEND.get().changes.get())
             && !backend::in_transaction_block()
             && clocks::now_us() < self.kept_until_us.get()
     }
 
+    /// Whether the user is known to have the right to take ids, as of that number of changes.
+    fn is_allowed(&self, user: Oid, changes: u64) -> bool {
+        self.allowed.get() == user && self.allowed_as_of.get() == changes
+    }
+
     /// Takes a block, twice the last one in a run, and returns its first id.
     fn refill(&self) -> Result<i64, Report> {
+        if settings::block() == 1 {
+            // No block: nothing of it to remember, and no clock to read for it.
+            self.drop_block();
+            return self.take(1).map(|(first, _, _)| first);
+        }
         let now_us = clocks::now_us();
-        let (size, kept_until_us) = (self.size.get() * 2, self.kept_until_us.get());
-        let most = self.facts.get().map_or(1, |facts| facts.most_kept.min(settings::block()));
+        let (size, kept_until_us) = (i64::from(self.size.get()) * 2, self.kept_until_us.get());
+        let most =
+            self.facts.get().map_or(1, |facts| settings::block().min(facts.most_kept.into()));
         let goes_on = now_us < kept_until_us;
         let size = if self.owner.get().same_transaction(Transaction::current()) {
             size.min(settings::block())
@@ -336,18 +363,17 @@ impl Generator {
             size.min(most)
         } else if now_us - KEPT_US < kept_until_us {
             // As many as were used in the time before.
-            (self.taken.get() - (self.end.get() - self.next.get() + 1)).min(most)
+            (i64::from(self.taken.get()) - (self.end.get() - self.next.get() + 1)).min(most)
         } else {
             1
         };
         let size = size.max(1);
         let (first, count, until_us) = self.take(size)?;
-        self.size.set(size);
+        self.size.set(size as u16);
         self.next.set(first + 1);
         self.end.set(first + (count - 1));
         self.until_us.set(until_us);
-        let surely_us = until_us.saturating_sub(COARSE_LAG_US);
-        self.surely_until_us.set(if now_us < surely_us { surely_us } else { NEVER_US });
+        self.far_ahead.set(now_us < until_us.saturating_sub(COARSE_LAG_US));
         // Ahead of the clock another session may be in the next tick already.
         let tick_us = self.facts.get().map_or(0, |facts| facts.layout.tick_us());
         let lasts =
@@ -356,7 +382,7 @@ impl Generator {
             true => (self.taken.get(), kept_until_us),
             false => (0, now_us + KEPT_US),
         };
-        self.taken.set(taken + count);
+        self.taken.set(count.saturating_add(taken.into()).min(u32::MAX.into()) as u32);
         self.kept_until_us.set(if lasts { kept_us.min(until_us) } else { NEVER_US });
         Ok(first)
     }

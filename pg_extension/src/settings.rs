@@ -11,11 +11,14 @@ static MAX_DRIFT_MS: GucSetting<i32> = GucSetting::<i32>::new(USUAL_DRIFT_MS);
 static MAX_WAIT_MS: GucSetting<i32> = GucSetting::<i32>::new(1_000);
 static MAX_JUMP_MS: GucSetting<i32> = GucSetting::<i32>::new(3_600_000);
 static SHARD: GucSetting<i32> = GucSetting::<i32>::new(-1);
-static BLOCK: GucSetting<i32> = GucSetting::<i32>::new(256);
+static BLOCK: GucSetting<i32> = GucSetting::<i32>::new(BLOCK_MAX);
 static FUNCTIONS_RUN_AS_OWNER: GucSetting<bool> = GucSetting::<bool>::new(false);
 static ON_BEHALF_OF: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 
 const DAY_MS: i32 = 86_400_000;
+
+/// The largest `shardid.block`, and its default.
+pub(crate) const BLOCK_MAX: i32 = 256;
 
 /// The default of `shardid.max_drift`.
 const USUAL_DRIFT_MS: i32 = 10_000;
@@ -136,7 +139,7 @@ pub(crate) fn register() {
         c"1 visits the sequence on every call.",
         &BLOCK,
         1,
-        256,
+        BLOCK_MAX,
         GucContext::Userset,
         GucFlags::empty(),
     );

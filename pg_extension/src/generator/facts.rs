@@ -4,6 +4,7 @@ use super::{BACKEND, Facts, Generator, KEPT_PART, KEPT_US, shared};
 use crate::page::backend::{self, Transaction};
 use crate::page::{catalog, held, relations};
 use crate::report::{self, Report};
+use crate::settings;
 
 impl Generator {
     /// Makes sure of the facts, the lock, and the right to take ids.
@@ -24,18 +25,18 @@ impl Generator {
             };
             // Before the lock, which would be kept: whoever may not take ids hinders nobody.
             // A change of the sequence's privileges or of a role counts as one, too.
-            let known = self.allowed.get() == (now.user(), changes);
+            let known = self.is_allowed(now.user(), changes);
             let may =
                 if known { Some(true) } else { relations::may_use(facts.sequence, now.user()) };
             if may == Some(false) {
                 return Err(report::no_privilege(&relations::relation_name(facts.sequence)));
             }
-            let (transaction, sequence) = self.locked.get();
-            if !transaction.same_transaction(now) || sequence != facts.sequence {
+            if self.locked_in.get() != now.local() || self.locked.get() != facts.sequence {
                 // Whoever fences or drops the shard holds this lock; behind it the
                 // facts may be others, and then the change has been announced.
                 held::lock(facts.sequence);
-                self.locked.set((now, facts.sequence));
+                self.locked.set(facts.sequence);
+                self.locked_in.set(now.local());
             }
             if BACKEND.get().changes.get() == changes {
                 self.facts.set(Some(facts));
@@ -43,7 +44,8 @@ impl Generator {
                     self.floor.set(-1);
                 }
                 if may.is_some() {
-                    self.allowed.set((now.user(), changes));
+                    self.allowed.set(now.user());
+                    self.allowed_as_of.set(changes);
                 }
                 break (facts, may);
             }
@@ -104,7 +106,9 @@ impl Generator {
                 ));
             }
         }
-        let most_kept = layout.whole_slots(KEPT_US) / KEPT_PART;
+        // A block has no more, whatever the layout has.
+        let most_kept = (layout.whole_slots(KEPT_US) / KEPT_PART).min(settings::BLOCK_MAX.into());
+        let most_kept = most_kept as u32;
         Ok(Facts { sequence, table, shard, layout: shared(layout), most_kept })
     }
 

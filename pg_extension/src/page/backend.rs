@@ -32,16 +32,26 @@ impl<T> BackendLocal<T> {
     }
 }
 
+/// A transaction of this backend, of whichever user.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LocalTransaction(u32);
+
+impl LocalTransaction {
+    /// No transaction at all; equal to none that runs.
+    pub(crate) const NONE: Self = Self(0);
+}
+
 /// What makes a block of ids valid: a transaction of a user that may write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Transaction {
-    local_id: u32,
+    local: LocalTransaction,
     user: pg_sys::Oid,
 }
 
 impl Transaction {
     /// No transaction at all; equal to none that runs.
-    pub(crate) const NONE: Self = Self { local_id: 0, user: pg_sys::Oid::INVALID };
+    pub(crate) const NONE: Self =
+        Self { local: LocalTransaction::NONE, user: pg_sys::Oid::INVALID };
 
     /// The transaction that runs, with the user it runs as at this moment.
     #[inline(always)]
@@ -54,13 +64,18 @@ impl Transaction {
             let local_id = process.lxid;
             #[cfg(any(feature = "pg17", feature = "pg18"))]
             let local_id = process.vxid.lxid;
-            Self { local_id, user: ffi::GetUserId() }
+            Self { local: LocalTransaction(local_id), user: ffi::GetUserId() }
         }
     }
 
     /// Whether both are one transaction, of whichever user.
     pub(crate) fn same_transaction(self, other: Self) -> bool {
-        self.local_id == other.local_id
+        self.local == other.local
+    }
+
+    /// The transaction, of whichever user.
+    pub(crate) fn local(self) -> LocalTransaction {
+        self.local
     }
 
     pub(crate) fn user(self) -> pg_sys::Oid {
