@@ -57,8 +57,6 @@ struct Facts {
     shard: Shard,
     /// Shared by all generators that have it.
     layout: &'static Layout,
-    /// How many ids a block may have that outlives its transaction.
-    most_kept: u32,
 }
 
 /// A session has one for each shard it has used: what is small is in a small type.
@@ -81,7 +79,9 @@ struct Generator {
     /// How many ids the block was meant to have.
     size: Cell<u16>,
     /// How many ids were taken since `kept_until_us` was set.
-    taken: Cell<u32>,
+    taken: Cell<u16>,
+    /// How many ids a block may have that outlives its transaction.
+    most_kept: Cell<u16>,
     /// The highest id this session was given by the generator; -1 for none.
     floor: Cell<i64>,
     /// The layout of that id: a number may be given to another generator, of another layout.
@@ -289,6 +289,7 @@ impl Generator {
             kept_until_us: Cell::new(NEVER_US),
             size: Cell::new(0),
             taken: Cell::new(0),
+            most_kept: Cell::new(1),
             floor: Cell::new(-1),
             floor_layout: Cell::new(None),
             flushed: Cell::new(Flushed::NOTHING),
@@ -354,8 +355,7 @@ impl Generator {
         }
         let now_us = clocks::now_us();
         let (size, kept_until_us) = (i64::from(self.size.get()) * 2, self.kept_until_us.get());
-        let most =
-            self.facts.get().map_or(1, |facts| settings::block().min(facts.most_kept.into()));
+        let most = settings::block().min(self.most_kept.get().into());
         let goes_on = now_us < kept_until_us;
         let size = if self.owner.get().same_transaction(Transaction::current()) {
             size.min(settings::block())
@@ -382,7 +382,8 @@ impl Generator {
             true => (self.taken.get(), kept_until_us),
             false => (0, now_us + KEPT_US),
         };
-        self.taken.set(count.saturating_add(taken.into()).min(u32::MAX.into()) as u32);
+        // More than a block is not needed of it.
+        self.taken.set(count.saturating_add(taken.into()).min(u16::MAX.into()) as u16);
         self.kept_until_us.set(if lasts { kept_us.min(until_us) } else { NEVER_US });
         Ok(first)
     }

@@ -108,8 +108,8 @@ impl Generator {
         }
         // A block has no more, whatever the layout has.
         let most_kept = (layout.whole_slots(KEPT_US) / KEPT_PART).min(settings::BLOCK_MAX.into());
-        let most_kept = most_kept as u32;
-        Ok(Facts { sequence, table, shard, layout: shared(layout), most_kept })
+        self.most_kept.set(most_kept as u16);
+        Ok(Facts { sequence, table, shard, layout: shared(layout) })
     }
 
     pub(super) fn unknown(&self) -> Report {
