@@ -27,6 +27,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
             ));
         }
     }
+    findings.extend(no_generators(estate).await?);
     findings.extend(shut(estate).await?);
     let Some(catalog) = estate.catalog() else { return Ok(findings) };
     let nodes = estate.nodes();
@@ -53,6 +54,31 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
                     shard.as_sql(),
                     "restore the node from a backup if there were rows in it, then `shardid apply`"
                         .to_owned(),
+                ),
+            ));
+        }
+    }
+    Ok(findings)
+}
+
+/// Shards and id sequences that name a sequence which is not their generator: it was altered, or a
+/// restored row has a number that is another one's here.
+async fn no_generators(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
+    let mut findings = Vec::new();
+    for visit in estate.installed() {
+        let found: Vec<(i32, String, bool, i64, i64)> =
+            visit.rows(sql!("verify/no_generators.sql")).await?;
+        for (shard, sequence, is_id_sequence, increment, min) in found {
+            let (what, anew) = if is_id_sequence {
+                ("an id sequence", format!("create_id_sequence('another name', {shard})"))
+            } else {
+                ("the generator", format!("create_shard({shard})"))
+            };
+            findings.push(Finding::on(
+                &visit.node,
+                format!("sequence {sequence} is not {what} of shard {shard}, and gives no ids"),
+                format!(
+                    "`SELECT {anew};` if it is another one's; if it was altered, `ALTER SEQUENCE {sequence} INCREMENT {increment} MINVALUE {min};`"
                 ),
             ));
         }

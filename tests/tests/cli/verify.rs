@@ -216,6 +216,42 @@ fn a_shard_that_is_on_no_node_is_found() {
 }
 
 #[test]
+fn a_sequence_that_is_no_generator_is_found() {
+    let cluster = photos();
+    let node = &cluster.nodes[1];
+    node.psql("ALTER SEQUENCE shard_0003.shard_id_seq INCREMENT 1");
+    let found = finding(&cluster, &[]);
+    let says =
+        "pg2: sequence shard_0003.shard_id_seq is not the generator of shard 3, and gives no ids: ";
+    assert!(found.starts_with(says), "{found}");
+    mend(&found, node);
+    node.psql("SELECT next_id(3)");
+    finds_nothing(&cluster);
+
+    node.psql("SELECT create_id_sequence('shard_0003.other', 3)");
+    node.psql("ALTER SEQUENCE shard_0003.other MINVALUE 1");
+    let found = finding(&cluster, &[]);
+    let says =
+        "pg2: sequence shard_0003.other is not an id sequence of shard 3, and gives no ids: ";
+    assert!(found.starts_with(says), "{found}");
+    mend(&found, node);
+    node.psql("SELECT next_id_from('shard_0003.other')");
+    finds_nothing(&cluster);
+
+    // A dump's row that has the number of another sequence here.
+    node.psql(
+        "CREATE SEQUENCE s; UPDATE shardid.shard SET sequence = 's'::regclass WHERE shard = 3",
+    );
+    let found = finding(&cluster, &[]);
+    assert!(found.starts_with("pg2: sequence public.s is not the generator of shard 3"), "{found}");
+    assert!(found.contains(": `SELECT create_shard(3);` if it is another one's"), "{found}");
+    node.psql("SELECT create_shard(3)");
+    cluster.run(&["apply", "--yes"]).ok();
+    node.psql("SELECT next_id(3)");
+    finds_nothing(&cluster);
+}
+
+#[test]
 fn an_id_beyond_its_sequence_is_found_with_and_without_an_index() {
     let cluster = photos();
     let node = &cluster.nodes[1];
