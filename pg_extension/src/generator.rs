@@ -246,9 +246,17 @@ pub(crate) fn forget(relation: Oid) {
 }
 
 /// Forgets who may take ids: what a role may do, or is a member of, has changed.
+///
+/// Also within a transaction, of which a savepoint may have given a right that goes with it.
 pub(crate) fn forget_rights() {
-    let changes = &BACKEND.get().changes;
-    changes.set(changes.get() + 1);
+    let state = BACKEND.get();
+    state.changes.set(state.changes.get() + 1);
+    if let Ok(generators) = state.generators.try_borrow() {
+        for generator in generators.iter() {
+            generator.allowed.set(Oid::INVALID);
+            generator.drop_block();
+        }
+    }
 }
 
 /// The generator of that key, new if this is its first use.

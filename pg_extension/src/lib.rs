@@ -24,14 +24,21 @@ extern "C-unwind" fn _PG_init() {
     settings::register();
     page::watch(page::Forget {
         relation: forget,
-        rights: generator::forget_rights,
+        rights: forget_rights,
         last_id: generator::forget_last_id,
     });
     page::watch_functions(page::FunctionSettings {
         is_on: settings::functions_run_as_owner,
         on_behalf_of: settings::on_behalf_of,
     });
+    page::watch_statements();
     generator::start();
+}
+
+/// Forgets who may do what.
+fn forget_rights() {
+    generator::forget_rights();
+    tickets::forget_rights();
 }
 
 /// Forgets what is remembered of a relation, or of all.

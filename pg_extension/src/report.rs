@@ -217,6 +217,29 @@ pub(crate) fn not_on_behalf(function: &str, role: &str) -> Report {
     .hint("Have a function in SQL or PL/pgSQL call it, and the expression call that.")
 }
 
+/// Of a function of somebody else, in a statement that is the session's own.
+pub(crate) fn not_called_for_nobody(function: &str) -> Report {
+    Report::new(
+        b"42501",
+        format!(
+            "function {function} belongs to no superuser, and is not called on nobody's behalf"
+        ),
+    )
+    .detail("shardid.functions_run_as_owner is on, and shardid.on_behalf_of is none.")
+    .hint("SET LOCAL shardid.on_behalf_of to the role for which it is called.")
+}
+
+/// Of a relation of somebody else than the role whose a statement is, or of anybody in one that is the session's own.
+pub(crate) fn not_read_on_behalf(relation: &str, is_on_a_roles: bool) -> Report {
+    let (whose, set) = match is_on_a_roles {
+        true => ("belongs neither to the role on whose behalf it is read nor to", "another role"),
+        false => ("does not belong to", "none"),
+    };
+    Report::new(b"42501", format!("relation {relation} {whose} a superuser"))
+        .detail(format!("shardid.functions_run_as_owner is on, and shardid.on_behalf_of is {set}."))
+        .hint("SET LOCAL shardid.on_behalf_of to the role that owns it.")
+}
+
 /// Of a function of somebody else, which an expression calls whose owner may not.
 pub(crate) fn may_not_execute(function: &str) -> Report {
     Report::new(b"42501", format!("permission denied for function {function}"))

@@ -154,7 +154,7 @@ pub(crate) fn register() {
     GucRegistry::define_string_guc(
         c"shardid.on_behalf_of",
         c"The role that owns what a superuser's statement reads or makes, while shardid.functions_run_as_owner is on.",
-        c"Functions run with its rights, and of those that superusers own only immutable ones are called. Empty: it is not said.",
+        c"Functions run with its rights, and of those that superusers own only immutable ones are called. none: nothing of others is named; public: with what everybody has; empty: it is not said.",
         &ON_BEHALF_OF,
         GucContext::Suset,
         GucFlags::empty(),

@@ -106,6 +106,18 @@ pub(crate) fn forget(relation: Oid) {
     }
 }
 
+/// Forgets who may take numbers, also within a transaction, of which a savepoint may have given a
+/// right that goes with it.
+pub(crate) fn forget_rights() {
+    let state = BACKEND.get();
+    state.changes.set(state.changes.get() + 1);
+    if let Ok(Some(tickets)) = state.tickets.try_borrow().as_deref() {
+        for ticket in tickets.values() {
+            ticket.owner.set(Transaction::NONE);
+        }
+    }
+}
+
 /// The next `count` numbers of a ticket.
 pub(crate) fn take(name: &str, count: i64) -> Result<Run, Report> {
     let ticket = match BACKEND.get().hot.get() {

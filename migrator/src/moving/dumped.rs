@@ -85,9 +85,13 @@ impl Dump {
                 Failure::new(format!("a name has \"; Owner: \" or \"; \" in it: {title}"))
                     .hint("rename it")
             })?;
-            // An empty name would be none.
+            let what = definition.name().0;
+            // Whoever has REFERENCES or TRIGGER on a table may have written these, its owner or not.
             let owner = owner
-                .map_or("''".to_owned(), |owner| format!("\"{}\"", owner.replace('"', "\"\"")));
+                .filter(|_| !what.starts_with("FK CONSTRAINT ") && !what.starts_with("TRIGGER "));
+            let owner = owner.map_or("'public'".to_owned(), |owner| {
+                format!("\"{}\"", owner.replace('"', "\"\""))
+            });
             let text = definition.settings.clone() + &definition.text;
             if !text.is_empty() {
                 texts.push(format!("SET LOCAL shardid.on_behalf_of = {owner}"));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sqlx::Connection;
-use sqlx::postgres::PgConnection;
+use sqlx::postgres::{PgConnection, PgDatabaseError};
 
 use super::estate::Visit;
 use crate::failure::Failure;
@@ -18,7 +18,13 @@ pub(super) async fn read<R>(
 ) -> Result<Option<R>, Failure> {
     let found = in_time::within(most, held(&mut visit.connection, table, most, query)).await;
     if let Some(found) = found {
-        let named = |error| failure(&visit.node, &error).at(format!("table {table}"));
+        let named = |error: sqlx::Error| {
+            let said = failure(&visit.node, &error).at(format!("table {table}"));
+            match has_hint(&error) {
+                true => said.hint("a function of the table's owner may have said that: look at the table as its owner"),
+                false => said,
+            }
+        };
         return found.map_err(named);
     }
     let ended = in_time::end(&visit.node, &visit.address, vec![visit.pid]).await;
@@ -27,6 +33,13 @@ pub(super) async fn read<R>(
         Failure::new("what was begun there was not over in time").at(format!("node {}", visit.node))
     };
     Err(ended.unwrap_or_else(late).at(format!("table {table}")))
+}
+
+/// Whether the server gives a hint, which stands where a command is that mends: whoever owns the table may have written it.
+fn has_hint(error: &sqlx::Error) -> bool {
+    let said =
+        error.as_database_error().and_then(|said| said.try_downcast_ref::<PgDatabaseError>());
+    said.is_some_and(|said| said.hint().is_some())
 }
 
 async fn held<R>(

@@ -11,6 +11,7 @@ impl Generator {
     pub(super) fn ready(&self) -> Result<Facts, Report> {
         let now = Transaction::current();
         if self.owner.get() == now
+            && self.allowed.get() == now.user()
             && !backend::read_only()
             && let Some(facts) = self.facts.get()
         {

@@ -18,6 +18,10 @@
 //! tables, and of domains. What is compiled knows no rights but those of its caller: it is called only if it is immutable,
 //! which `lo_export` is not. Triggers of a superuser, as those that see each DDL, are called by nobody's expression.
 //!
+//! Where a statement is on nobody's behalf (`none`) no function of others is called at all, but for triggers; where a third one
+//! may have written it, as a key to somebody else's table (`public`), all that others have written run with what everybody has.
+//! Which relations a statement may name then is in [`super::named`].
+//!
 //! For its estimates the planner calls functions that no expression names, as those of an operator's negator, past all that.
 //! So it gets to see no index of others with an expression or a predicate, and none of their statistics.
 
@@ -88,8 +92,23 @@ pub(crate) fn watch_functions(settings: Settings) {
     }
 }
 
-fn is_on() -> bool {
+pub(super) fn is_on() -> bool {
     (SETTINGS.get().get().is_on)()
+}
+
+/// Whether a function is at work, of which we are told.
+pub(super) fn is_within() -> bool {
+    !AT_WORK.get().borrow().is_empty()
+}
+
+/// Whether a function is PostgreSQL's own, or a superuser's.
+pub(super) fn is_superusers(function: Oid) -> bool {
+    not_built_in(function).is_none_or(|it| it.is_superusers)
+}
+
+/// Of a function that a statement on nobody's behalf would call.
+pub(super) fn not_called_for_nobody(function: Oid) -> Report {
+    report::not_called_for_nobody(&function_name(function))
 }
 
 /// Whether PostgreSQL is to tell of each call of a function.
@@ -209,9 +228,14 @@ fn may_call(function: Oid) -> Result<(), Report> {
         if is_within_superusers || !is_superusers_turn() {
             return Ok(());
         }
-        if let Behalf::Of(role) = on_behalf_of()?
-            && !may_execute(function, role)
-        {
+        let whose = match on_behalf_of()? {
+            Behalf::OfNobody if is_superusers(function) => return Ok(()),
+            Behalf::OfNobody => return Err(not_called_for_nobody(function)),
+            Behalf::Of(role) => Some(role),
+            Behalf::OfEverybody => Some(EVERYBODY),
+            Behalf::Unsaid | Behalf::OfSuperuser => None,
+        };
+        if whose.is_some_and(|role| !may_execute(function, role)) {
             return Err(report::may_not_execute(&function_name(function)));
         }
         let is_immutable =
@@ -229,7 +253,7 @@ fn may_call(function: Oid) -> Result<(), Report> {
 ///
 /// # Safety
 /// Within a transaction.
-unsafe fn is_superusers_turn() -> bool {
+pub(super) unsafe fn is_superusers_turn() -> bool {
     let (mut user, mut context) = (Oid::INVALID, 0);
     // SAFETY: a lookup, and plain variables of the backend.
     unsafe {
@@ -299,7 +323,9 @@ unsafe fn begin(function: Oid) -> Result<Frame, Report> {
         let behalf = on_behalf_of()?;
         let is_trusted = |it: &Function| {
             it.is_superusers
-                && (matches!(behalf, Behalf::Unsaid) || it.is_trigger || it.is_procedure)
+                && (matches!(behalf, Behalf::Unsaid | Behalf::OfNobody)
+                    || it.is_trigger
+                    || it.is_procedure)
         };
         let Some(it) = found.filter(|it| !is_trusted(it)) else { return Ok(as_it_is) };
         if it.has_settings && !it.is_superusers {
@@ -313,10 +339,13 @@ unsafe fn begin(function: Oid) -> Result<Frame, Report> {
             Behalf::Of(role) if role != it.owner && !may_execute(function, role) => {
                 return Err(report::may_not_execute(&function_name(function)));
             }
+            Behalf::OfEverybody if !may_execute(function, EVERYBODY) => {
+                return Err(report::may_not_execute(&function_name(function)));
+            }
             _ if it.is_definer => it.owner,
-            Behalf::Unsaid => it.owner,
+            Behalf::Unsaid | Behalf::OfNobody => it.owner,
             Behalf::Of(role) if role == it.owner || it.is_superusers => role,
-            Behalf::Of(_) | Behalf::OfSuperuser => EVERYBODY,
+            Behalf::Of(_) | Behalf::OfSuperuser | Behalf::OfEverybody => EVERYBODY,
         };
         let settings = pg_sys::NewGUCNestLevel();
         pg_sys::SetUserIdAndSecContext(runs_as, context | restricted);
@@ -375,30 +404,47 @@ unsafe extern "C-unwind" fn planned_guarded(
 /// # Safety
 /// Within a transaction.
 unsafe fn is_superusers_relation(relation: Oid) -> bool {
+    // SAFETY: as the caller says.
+    unsafe { owner_of_relation(relation).is_some_and(|owner| pg_sys::superuser_arg(owner)) }
+}
+
+/// # Safety
+/// Within a transaction.
+pub(super) unsafe fn owner_of_relation(relation: Oid) -> Option<Oid> {
     let cache = pg_sys::SysCacheIdentifier::RELOID as c_int;
     // SAFETY: a lookup; the row is ours until it is released, and what is read of it is copied.
     unsafe {
         let row = pg_sys::SearchSysCache1(cache, Datum::from(relation));
         if row.is_null() {
-            return false;
+            return None;
         }
         let owner = (*pg_sys::GETSTRUCT(row).cast::<pg_sys::FormData_pg_class>()).relowner;
         pg_sys::ReleaseSysCache(row);
-        pg_sys::superuser_arg(owner)
+        Some(owner)
     }
 }
 
 /// On whose behalf a statement is.
 #[derive(Clone, Copy)]
-enum Behalf {
+pub(super) enum Behalf {
     Unsaid,
+    /// The statement is the session's own, and nothing of others is named in it.
+    OfNobody,
+    /// A third one may have written what it makes.
+    OfEverybody,
     /// A superuser owns what is read or made, which may have a domain of anybody in it.
     OfSuperuser,
     Of(Oid),
 }
 
-fn on_behalf_of() -> Result<Behalf, Report> {
+pub(super) fn on_behalf_of() -> Result<Behalf, Report> {
     let Some(name) = (SETTINGS.get().get().on_behalf_of)() else { return Ok(Behalf::Unsaid) };
+    // No role can have one of these names.
+    match name.to_bytes() {
+        b"none" => return Ok(Behalf::OfNobody),
+        b"public" => return Ok(Behalf::OfEverybody),
+        _ => {}
+    }
     // SAFETY: lookups.
     unsafe {
         let role = pg_sys::get_role_oid(name.as_ptr(), true);

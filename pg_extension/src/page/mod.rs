@@ -6,7 +6,7 @@
 //! reads, [`catalog`] reads the extension's tables, [`backend`] knows what PostgreSQL knows about
 //! this session, [`relations`] about a relation, [`clocks`] what time it is, [`calls`] reads stored expressions, [`text`] has texts in UTF-8, [`entry`] holds
 //! the functions that PostgreSQL calls without pgrx in between and [`triggers`] those that are
-//! triggers, [`guard`] what these share, [`follower`] knows for whom a worker applies, [`functions`] with whose rights functions run, [`watch`] hears of what
+//! triggers, [`guard`] what these share, [`follower`] knows for whom a worker applies, [`functions`] with whose rights functions run, [`named`] what statements may name then, [`watch`] hears of what
 //! changes, [`ffi`] has the few of PostgreSQL's functions
 //! that are called without pgrx's guard.
 #![allow(unsafe_code)]
@@ -23,6 +23,7 @@ pub(crate) mod guard;
 pub(crate) mod held;
 pub(crate) mod highest;
 pub(crate) mod look;
+mod named;
 pub(crate) mod numbers;
 pub(crate) mod others_settings;
 pub(crate) mod relations;
@@ -34,4 +35,5 @@ mod watch;
 pub(crate) use backend::{BackendLocal, no_backtraces, reserve_settings};
 pub(crate) use follower::own_rows_are_left_out;
 pub(crate) use functions::{Settings as FunctionSettings, watch_functions};
+pub(crate) use named::watch_statements;
 pub(crate) use watch::{Forget, watch};

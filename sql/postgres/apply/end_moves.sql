@@ -2,5 +2,6 @@
 SELECT pg_terminate_backend(pid)
   FROM pg_stat_activity
  WHERE datname = current_database() AND pid <> pg_backend_pid()
-   AND application_name ~ '^shardid move: shard [0-9]+, term [0-9]+$'
-   AND substring(application_name FROM '[0-9]+$')::bigint < $1::bigint
+   -- Anybody may have a session of any name, with a number that is none.
+   AND CASE WHEN application_name ~ '^shardid move: shard [0-9]+, term [0-9]{1,18}$'
+            THEN substring(application_name FROM '[0-9]+$')::bigint < $1::bigint ELSE false END

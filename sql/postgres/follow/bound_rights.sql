@@ -23,14 +23,40 @@ BEGIN
                        'CREATE ROLE %1$I LOGIN CONNECTION LIMIT 0 BYPASSRLS SUPERUSER',
                        'ALTER SUBSCRIPTION %1$I OWNER TO %1$I',
                        'ALTER ROLE %1$I NOSUPERUSER',
-                       'GRANT USAGE ON SCHEMA %2$I TO %1$I',
-                       'GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON ALL TABLES IN SCHEMA %2$I TO %1$I',
-                       'GRANT EXECUTE ON ALL ROUTINES IN SCHEMA %2$I TO %1$I']
+                       'GRANT USAGE ON SCHEMA %2$I TO %1$I']
                END) WITH ORDINALITY AS steps(step, n)
          WHERE s.subname = stream
            AND CASE WHEN current_setting('server_version_num')::integer >= 160000
                     THEN to_jsonb(s) ->> 'subrunasowner' = 'true' ELSE o.rolsuper END
          ORDER BY n
+    LOOP
+        EXECUTE statement;
+    END LOOP;
+    IF NOT FOUND OR current_setting('server_version_num')::integer >= 160000 THEN
+        RETURN;
+    END IF;
+    -- Code of all owners runs as that role. No view, which has its owner's rights; and what does more than its caller may
+    -- it calls only where all of them may.
+    FOR statement IN
+        SELECT format('GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON %I.%I TO %I', n.nspname, c.relname, stream)
+          FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         WHERE n.nspname = schema AND c.relkind IN ('r', 'p')
+    LOOP
+        EXECUTE statement;
+    END LOOP;
+    FOR statement IN
+        WITH owner AS (
+            SELECT DISTINCT o.refobjid AS role
+              FROM pg_namespace n
+              JOIN pg_depend d ON d.refclassid = 'pg_namespace'::regclass AND d.refobjid = n.oid
+              JOIN pg_shdepend o ON o.classid = d.classid AND o.objid = d.objid AND o.deptype = 'o'
+               AND o.dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+             WHERE n.nspname = schema)
+        SELECT format('GRANT EXECUTE ON ROUTINE %s TO %I', p.oid::regprocedure, stream)
+          FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace JOIN pg_language l ON l.oid = p.prolang
+         WHERE n.nspname = schema
+           AND (NOT p.prosecdef AND l.lanpltrusted
+                OR NOT EXISTS (SELECT FROM owner o WHERE NOT has_function_privilege(o.role, p.oid, 'EXECUTE')))
     LOOP
         EXECUTE statement;
     END LOOP;

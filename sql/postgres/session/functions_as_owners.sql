@@ -1,5 +1,6 @@
 -- Has functions of others that a statement of ours comes upon, as an index or a CHECK calls them, run with the
--- rights of their owners, not with those of a superuser, and no view or foreign table of others read at all. A server
+-- rights of their owners, not with those of a superuser, and no view or foreign table of others read at all. A statement
+-- names nothing of others unless it is said on whose behalf it is. A server
 -- without the library has none of our shards, and one with an older library does not know the setting: what needs it asks for it.
 -- A schema of our name that no superuser owns has nothing of ours, and nothing of it is read.
 DO $do$
@@ -18,6 +19,7 @@ BEGIN
     BEGIN
         LOAD '$libdir/shardid';
         PERFORM pg_catalog.set_config('shardid.functions_run_as_owner', 'on', false);
+        PERFORM pg_catalog.set_config('shardid.on_behalf_of', 'none', false);
     EXCEPTION
         WHEN undefined_file OR undefined_object OR invalid_name THEN
             NULL;

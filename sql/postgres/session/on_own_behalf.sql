@@ -1,2 +1,2 @@
 -- Statements of the program's own follow.
-SET LOCAL shardid.on_behalf_of = ''
+SET LOCAL shardid.on_behalf_of = 'none'

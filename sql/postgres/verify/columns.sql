@@ -31,7 +31,9 @@ WITH home AS (
      CROSS JOIN LATERAL (SELECT substring(
                CASE f.pronargs WHEN 0 THEN pg_get_function_sqlbody(f.oid)
                    ELSE pg_get_expr(d.adbin, d.adrelid) END
-               FROM '\mnext_id\([('']?(\d+)[,)'']')::integer) AS said(shard)
+               FROM '\mnext_id\([('']?(\d{1,10})[,)'']')::bigint) AS written (number)
+     -- Anybody may have a function of that name, and give it any number.
+     CROSS JOIN LATERAL (SELECT CASE WHEN written.number <= 2147483647 THEN written.number::integer END) AS said (shard)
       LEFT JOIN home h ON h.shard = said.shard
      WHERE said.shard IS NOT NULL
 )

@@ -216,6 +216,16 @@ fn a_shard_that_is_on_no_node_is_found() {
 }
 
 #[test]
+fn a_function_of_the_name_next_id_may_be_given_any_number() {
+    let cluster = photos();
+    cluster.nodes[1].psql(
+        "CREATE SCHEMA al; CREATE FUNCTION al.next_id(b bigint) RETURNS bigint LANGUAGE sql AS 'SELECT b';
+         CREATE TABLE al.z (id bigint DEFAULT al.next_id(99999999999), n bigint DEFAULT al.next_id(9999999999))",
+    );
+    finds_nothing(&cluster);
+}
+
+#[test]
 fn a_sequence_that_is_no_generator_is_found() {
     let cluster = photos();
     let node = &cluster.nodes[1];

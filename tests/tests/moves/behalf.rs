@@ -1,7 +1,10 @@
 //! A move and `verify` are a superuser's, and what they come upon is somebody else's: no expression there does more
 //! than its owner may, nothing is read through a view, and no role of a name gains what another has.
 
+use std::time::Duration;
+
 use shardid_tests::estate::{Estate, schema};
+use shardid_tests::wait_until;
 
 use crate::shared;
 
@@ -126,6 +129,26 @@ fn a_role_that_may_do_more_where_the_shard_goes_is_refused() {
             "GRANT pg_execute_server_program TO bob; GRANT bob TO alice",
             "REVOKE bob FROM alice",
             "is a member of role pg_execute_server_program",
+        ),
+        (
+            "GRANT EXECUTE ON FUNCTION lo_export(oid, text) TO alice",
+            "REVOKE EXECUTE ON FUNCTION lo_export(oid, text) FROM alice",
+            "has rights on function lo_export(oid,text)",
+        ),
+        (
+            "GRANT SELECT ON pg_authid TO alice",
+            "REVOKE SELECT ON pg_authid FROM alice",
+            "has rights on table pg_authid",
+        ),
+        (
+            "GRANT ALTER SYSTEM ON PARAMETER wal_level TO alice",
+            "REVOKE ALTER SYSTEM ON PARAMETER wal_level FROM alice",
+            "has rights on parameter wal_level",
+        ),
+        (
+            "GRANT UPDATE ON shardid.shard TO alice",
+            "REVOKE UPDATE ON shardid.shard FROM alice",
+            "has rights on table shardid.shard",
         ),
     ] {
         estate.psql("pg2", more);
@@ -310,4 +333,136 @@ fn a_session_that_begins_as_another_role_is_a_superusers_all_the_same() {
     assert!(!found.stdout.contains("goes on as"), "{}", found.stdout);
     assert!(!found.stdout.contains("superuser in its"), "{}", found.stdout);
     estate.run(&MOVE).ok();
+}
+
+/// PostgreSQL 15 applies what comes for all tables by one role, which could call what the shard's owners may not.
+#[test]
+fn a_stream_calls_no_function_that_not_all_owners_may_call() {
+    let (estate, schema) = estate();
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE FUNCTION {schema}.admin(c text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN EXECUTE c; END';
+             CREATE FUNCTION {schema}.helps(n int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT n > 0';
+             REVOKE ALL ON FUNCTION {schema}.admin(text), {schema}.helps(int) FROM PUBLIC;
+             GRANT EXECUTE ON FUNCTION {schema}.helps(int) TO alice;
+             SET ROLE alice;
+             CREATE FUNCTION {schema}.chk() RETURNS boolean LANGUAGE plpgsql AS $f$
+             BEGIN
+                 IF has_function_privilege('{schema}.admin(text)', 'EXECUTE') THEN
+                     PERFORM {schema}.admin('CREATE ROLE made_by_alice');
+                 END IF;
+                 RETURN true;
+             END $f$;
+             CREATE TABLE {schema}.t (id bigint PRIMARY KEY, n int, CHECK ({schema}.chk()), CHECK ({schema}.helps(n)));
+             INSERT INTO {schema}.t VALUES (1, 1)"
+        ),
+    );
+    estate.run(&MOVE).ok();
+    // What comes back goes by the other stream.
+    estate.psql("pg2", &format!("SET ROLE alice; INSERT INTO {schema}.t VALUES (2, 2)"));
+    wait_until(Duration::from_secs(60), "the old copy has the new row", || {
+        estate.psql("pg1", &format!("SELECT count(*) FROM {schema}.t")) == "2"
+    });
+    for node in estate.nodes() {
+        let made = "SELECT count(*) FROM pg_roles WHERE rolname = 'made_by_alice'";
+        assert_eq!(estate.psql(&node, made), "0", "{node}");
+    }
+    estate.run(&["rollback", "1", "--yes"]).ok();
+}
+
+/// Up to PostgreSQL 15, where it is said before anything is made.
+#[test]
+fn an_expression_that_calls_what_not_all_owners_may_call_is_refused() {
+    let (estate, schema) = estate();
+    let is_15 =
+        estate.psql("pg2", "SELECT current_setting('server_version_num')::int < 160000") == "t";
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE FUNCTION {schema}.knows(n int) RETURNS boolean LANGUAGE sql IMMUTABLE SECURITY DEFINER AS 'SELECT n > 0';
+             CREATE TABLE {schema}.t (id bigint PRIMARY KEY, n int, CONSTRAINT known CHECK ({schema}.knows(n)));
+             CREATE TABLE {schema}.of_alice (id bigint PRIMARY KEY); ALTER TABLE {schema}.of_alice OWNER TO alice;
+             REVOKE ALL ON FUNCTION {schema}.knows(int) FROM PUBLIC"
+        ),
+    );
+    if is_15 {
+        let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
+        let words = format!(
+            "function {schema}.knows(integer) does more than who calls it may, and role alice, which owns part of the shard, may not call it"
+        );
+        assert!(refused.contains(&words), "{refused}");
+        estate.psql("pg1", &format!("GRANT EXECUTE ON FUNCTION {schema}.knows(integer) TO alice"));
+    }
+    estate.psql("pg1", &format!("INSERT INTO {schema}.t VALUES (1, 1)"));
+    estate.run(&MOVE).ok();
+}
+
+/// By a key to it or a trigger on it somebody else has an expression computed where a table's owner is at work.
+#[test]
+fn a_trigger_or_a_key_of_a_third_one_does_not_run_what_the_owner_may() {
+    let (estate, schema) = estate();
+    for node in estate.nodes() {
+        estate.psql(&node, "CREATE TABLE public.bal (n int); ALTER TABLE public.bal OWNER TO bob; INSERT INTO public.bal VALUES (0)");
+    }
+    estate.psql(
+        "pg1",
+        &format!(
+            "SET ROLE bob;
+             CREATE FUNCTION {schema}.raise(i int) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN UPDATE public.bal SET n = i; RETURN true; END';
+             CREATE TABLE {schema}.b (id bigint PRIMARY KEY, n int);
+             GRANT TRIGGER, REFERENCES, SELECT ON {schema}.b TO alice;
+             SET ROLE alice;
+             CREATE DOMAIN {schema}.adom AS bigint;
+             CREATE FUNCTION {schema}.does() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+             CREATE TRIGGER tg BEFORE INSERT ON {schema}.b FOR EACH ROW WHEN (NEW.id > (('{{6}}'::{schema}.adom[])::bigint[])[1]) EXECUTE FUNCTION {schema}.does();
+             ALTER DOMAIN {schema}.adom ADD CONSTRAINT c CHECK ({schema}.raise(1000) OR VALUE > 0) NOT VALID"
+        ),
+    );
+    // The trigger cannot be made: what it calls may not do what bob may.
+    let stands = estate.run(&MOVE);
+    assert_ne!(stands.code, 0, "{}", stands.stdout);
+    assert_eq!(estate.psql("pg2", "SELECT n FROM public.bal"), "0");
+    estate.run(&["abort", "--all", "--yes"]).ok();
+    estate.psql(
+        "pg1",
+        &format!("DROP TRIGGER tg ON {schema}.b; ALTER DOMAIN {schema}.adom DROP CONSTRAINT c"),
+    );
+    // A harmless key to the table of another owner.
+    estate.psql(
+        "pg1",
+        &format!("SET ROLE alice; CREATE TABLE {schema}.a (id bigint PRIMARY KEY, b bigint REFERENCES {schema}.b); CREATE TRIGGER tg BEFORE INSERT ON {schema}.b FOR EACH ROW WHEN (NEW.id > 0) EXECUTE FUNCTION {schema}.does()"),
+    );
+    estate.run(&MOVE).ok();
+}
+
+/// The programs that had a shard before are ended by what their sessions say of themselves.
+#[test]
+fn a_session_whose_name_has_a_number_that_is_none_stops_nothing() {
+    let (estate, schema) = estate();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    let mut clients = Vec::new();
+    for node in ["pg1", "pg2"] {
+        let mut client = estate.node(node).connect(shardid_tests::estate::DATABASE);
+        let name = "SET application_name = 'shardid move: shard 0, term 99999999999999999999'";
+        client.batch_execute(name).unwrap();
+        clients.push(client);
+    }
+    estate.run(&MOVE).ok();
+    for client in &mut clients {
+        client.batch_execute("SELECT 1").unwrap();
+    }
+}
+
+/// The planner calls a function before it joins where it thinks that this costs less.
+#[test]
+fn a_move_ends_however_its_statements_are_planned() {
+    let (estate, schema) = estate();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY, n serial)"));
+    for node in estate.nodes() {
+        // No order by what joins cost; and the function's side first.
+        estate.psql(&node, "ALTER ROLE postgres SET from_collapse_limit = 1; ALTER ROLE postgres SET join_collapse_limit = 20; ALTER ROLE postgres SET enable_nestloop = off");
+    }
+    estate.run(&MOVE).ok();
+    estate.run(&["rollback", "1", "--yes"]).ok();
 }

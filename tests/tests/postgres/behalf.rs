@@ -188,3 +188,112 @@ fn a_procedure_of_somebody_else_is_not_called() {
     run(&mut client, "SET shardid.on_behalf_of = ''");
     assert_eq!(one::<i64>(&mut client, made), 0);
 }
+
+/// Between two looks of a program whoever owns the database could put something of his in the place of what was there.
+#[test]
+fn a_statement_on_nobodys_behalf_names_nothing_of_others() {
+    let database = Database::fresh();
+    let Case { mut client, alice, .. } = case(&database);
+    run(
+        &mut client,
+        &format!(
+            "SET ROLE {alice};
+             CREATE TABLE t (n int);
+             CREATE VIEW v AS SELECT 1 AS n;
+             CREATE SEQUENCE s;
+             CREATE FUNCTION late(n int, x text DEFAULT pg_read_file('PG_VERSION')) RETURNS int LANGUAGE sql AS 'SELECT n';
+             CREATE OPERATOR @@@ (FUNCTION = adds, LEFTARG = int, RIGHTARG = int);
+             CREATE TABLE parent (n int) PARTITION BY LIST (n);
+             RESET ROLE;
+             CREATE TABLE ours_alone (n int); CREATE VIEW ours_too AS SELECT n FROM ours_alone;
+             SET shardid.on_behalf_of = none"
+        ),
+    );
+    for sql in [
+        "SELECT FROM t",
+        "SELECT FROM v",
+        "SELECT FROM parent",
+        "SELECT FROM pg_class c WHERE EXISTS (SELECT FROM t WHERE n = c.oid::int)",
+        "WITH x AS (SELECT n FROM t) SELECT FROM x",
+        "WITH x AS (DELETE FROM t RETURNING n) SELECT FROM x",
+        "INSERT INTO ours_alone SELECT n FROM t",
+        "UPDATE ours_alone SET n = t.n FROM t",
+        "INSERT INTO t VALUES (1)",
+        "SELECT late(1)",
+        "SELECT FROM pg_class WHERE relpages < late(1)",
+        "SELECT FROM late(1)",
+        "SELECT 1 @@@ 2",
+        "SELECT count(*) FROM pg_class HAVING count(*) > (SELECT who() = '')::int",
+        "VALUES (late(2))",
+        "EXPLAIN SELECT FROM t",
+        "CREATE TABLE x AS SELECT late(1)",
+        "DECLARE c CURSOR WITH HOLD FOR SELECT who()",
+        "COPY (SELECT FROM t) TO STDOUT",
+        "DO 'BEGIN PERFORM FROM public.t; END'",
+        "DO 'BEGIN PERFORM public.late(1); END'",
+        "CREATE TABLE x (n int CHECK (late(1) > 0)); INSERT INTO x VALUES (1)",
+    ] {
+        let refusal = expect_error(&mut client, sql, "42501");
+        assert!(refusal.detail.contains("shardid.on_behalf_of is none"), "{sql}: {refusal:?}");
+    }
+    for sql in [
+        "SELECT count(*) FROM pg_class",
+        "SELECT last_value FROM s",
+        "SELECT nextval('s')",
+        "INSERT INTO ours_alone VALUES (1)",
+        "SELECT n FROM ours_too",
+        "SELECT ours(), ours_stable(), counts('of_ours')",
+        "SELECT pg_read_file('PG_VERSION')",
+        "LOCK TABLE t IN ACCESS SHARE MODE",
+        "CREATE INDEX ON t (n)",
+        "CREATE TABLE made (); DROP TABLE made",
+        "SELECT next_id(5)",
+    ] {
+        let sql = format!("BEGIN; {sql}; COMMIT");
+        client.simple_query(&sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+    // No role can have the words for a name.
+    for name in ["none", "public"] {
+        expect_error(&mut client, &format!("CREATE ROLE \"{name}\""), "42939");
+    }
+}
+
+/// A table that is renamed before it is read was read with the rights of who owned the one before.
+#[test]
+fn a_statement_on_a_roles_behalf_reads_what_that_role_owns() {
+    let database = Database::fresh();
+    let Case { mut client, alice, bob } = case(&database);
+    run(
+        &mut client,
+        &format!(
+            "CREATE TABLE t (n int); ALTER TABLE t OWNER TO {alice}; SET shardid.on_behalf_of = {bob}"
+        ),
+    );
+    for sql in ["SELECT FROM t", "SELECT FROM of_bob WHERE n IN (SELECT n FROM t)"] {
+        let refusal = expect_error(&mut client, sql, "42501");
+        assert!(refusal.message.contains("relation public.t belongs neither to"), "{refusal:?}");
+    }
+    run(&mut client, "SELECT FROM of_bob, of_ours, pg_class");
+    run(&mut client, &format!("SET shardid.on_behalf_of = {alice}"));
+    run(&mut client, "SELECT FROM t, of_ours");
+}
+
+/// Who may make a trigger or a key on somebody's table has not to be who owns it.
+#[test]
+fn what_a_third_one_may_have_written_does_what_everybody_may() {
+    let database = Database::fresh();
+    let Case { mut client, .. } = case(&database);
+    run(&mut client, "SET shardid.on_behalf_of = public");
+    assert_eq!(one::<i32>(&mut client, "SELECT adds(2, 3)"), 5);
+    assert!(one::<String>(&mut client, "SELECT tells()").starts_with("version "));
+    for sql in [
+        "SELECT sees('of_bob'::regclass)",
+        "SELECT closed()",
+        "SELECT closed_of_ours()",
+        "SELECT counts('of_ours')",
+        "SELECT pg_read_file('PG_VERSION')",
+    ] {
+        expect_error(&mut client, sql, "42501");
+    }
+    run(&mut client, "SELECT FROM of_bob, of_ours");
+}

@@ -583,3 +583,47 @@ fn functions_run_as_their_owner_where_a_superuser_has_that() {
         &format!("REVOKE SET ON PARAMETER \"shardid.functions_run_as_owner\" FROM {bob}"),
     );
 }
+
+/// A right was looked at once in a transaction; nextval asks each time.
+#[test]
+fn a_right_that_is_gone_within_a_transaction_gives_no_more_ids() {
+    let database = with_shard_5();
+    let (member, group) = (database.role("member"), database.role("group"));
+    let mut client = database.connect();
+    run(
+        &mut client,
+        &format!(
+            "SELECT create_ticket('orders'); GRANT USAGE ON SCHEMA shard_0005 TO PUBLIC;
+             GRANT USAGE ON SEQUENCE shard_0005.shard_id_seq TO {group};
+             DO $$ BEGIN EXECUTE format('GRANT USAGE ON SEQUENCE %s TO {group}', (SELECT sequence::regclass FROM shardid.ticket WHERE name = 'orders')); END $$"
+        ),
+    );
+    let act = format!("SET LOCAL ROLE {member}");
+    for block in [1, 256] {
+        run(&mut client, &format!("SET shardid.block = {block}"));
+        for take in ["SELECT next_id(5)", "SELECT next_ids(5, 3)", "SELECT next_ticket('orders')"] {
+            for (before, after) in [
+                (
+                    format!("GRANT {group} TO {member}; BEGIN; {act}"),
+                    format!("RESET ROLE; REVOKE {group} FROM {member}; {act}"),
+                ),
+                (
+                    format!("BEGIN; SAVEPOINT q; GRANT {group} TO {member}; {act}"),
+                    format!("ROLLBACK TO q; {act}"),
+                ),
+                (
+                    format!("GRANT {group} TO {member}; BEGIN; {act}"),
+                    format!("RESET ROLE; ALTER ROLE {member} NOINHERIT; {act}"),
+                ),
+            ] {
+                run(&mut client, &before);
+                for _ in 0..3 {
+                    run(&mut client, take);
+                }
+                run(&mut client, &after);
+                expect_error(&mut client, take, "42501");
+                run(&mut client, &format!("ROLLBACK; RESET ROLE; REVOKE {group} FROM {member}"));
+            }
+        }
+    }
+}

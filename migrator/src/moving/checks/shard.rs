@@ -62,16 +62,17 @@ pub(super) async fn stays_behind(
     Ok(())
 }
 
-/// Tables whose owners could not apply what comes, if it is they who do.
+/// Tables whose owners could not apply what comes, if it is they who do; what the one role that does may not call, else.
 pub(super) async fn appliers(
     source: &mut MoveSession,
     by_owners: bool,
     schema: &str,
 ) -> Result<Vec<Problem>, Failure> {
-    match by_owners {
-        true => source.rows(sqlx::query_as(sql!("move/check/appliers.sql")).bind(schema)).await,
-        false => Ok(Vec::new()),
-    }
+    let query = match by_owners {
+        true => sql!("move/check/appliers.sql"),
+        false => sql!("move/check/called.sql"),
+    };
+    source.rows(sqlx::query_as(query).bind(schema)).await
 }
 
 /// Whether the target has room for the schema.

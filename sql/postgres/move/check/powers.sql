@@ -12,6 +12,14 @@ SELECT r.rolname::text AS role, p.power
        FROM pg_database d WHERE r.rolname = 'pg_database_owner' AND d.datname = current_database()
      UNION ALL SELECT format('is a member of role %s', quote_ident(g.rolname)) FROM pg_roles g
       WHERE NOT r.rolsuper AND g.oid <> r.oid AND g.rolname <> 'pg_database_owner' AND pg_has_role(r.oid, g.oid, 'MEMBER')
+     -- What is PostgreSQL's, the extension's or the whole server's, but for rights on databases.
+     UNION ALL SELECT format('%s %s', CASE s.deptype WHEN 'o' THEN 'owns' ELSE 'has rights on' END, pg_describe_object(s.classid, s.objid, 0))
+       FROM pg_shdepend s
+      WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = r.oid AND s.deptype IN ('a', 'o')
+        AND CASE s.dbid WHEN 0 THEN s.classid <> 'pg_database'::regclass
+                        WHEN (SELECT oid FROM pg_database WHERE datname = current_database())
+                        THEN (pg_identify_object(s.classid, s.objid, 0)).schema IN ('pg_catalog', 'information_schema', 'shardid')
+                        ELSE false END
  ) AS p (power)
  WHERE r.rolname = ANY ($1::text[])
  ORDER BY 1, 2

@@ -1,12 +1,12 @@
 -- Where every sequence of a schema ($1) stands, as statements for the other copy.
 -- Read by number: a name may be that of a view by now, whose functions would run here with
 -- our rights, and whose text there. pg_sequences does not say where one stands that was
--- restarted and not used since.
+-- restarted and not used since. Materialized: the planner may call the function before it has looked at the rest.
 -- Generators ($2) of the shard ($5) go on above the last ids ($3, of layouts $4) that they can
 -- have given out, wherever they were put, and no further ahead than that.
 WITH given AS (
     SELECT * FROM unnest($2::oid[], $3::bigint[], $4::text[]) AS given (sequence, last, layout)
-), member AS (
+), member AS MATERIALIZED (
     SELECT c.oid, c.relname, format('%I.%I', n.nspname, c.relname) AS name
       FROM pg_class c
       JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -2,5 +2,6 @@
 SELECT pg_terminate_backend(pid)
   FROM pg_stat_activity
  WHERE datname = current_database() AND pid <> pg_backend_pid()
-   AND application_name ~ format('^shardid move: shard %s, term [0-9]+$', $1::integer)
-   AND substring(application_name FROM '[0-9]+$')::bigint < $2::bigint
+   -- Anybody may have a session of any name, with a number that is none.
+   AND CASE WHEN application_name ~ format('^shardid move: shard %s, term [0-9]{1,18}$', $1::integer)
+            THEN substring(application_name FROM '[0-9]+$')::bigint < $2::bigint ELSE false END
