@@ -1,5 +1,5 @@
-//! Has a node lost rows that it had: those that an old copy has followed, or those that had come to it
-//! when a move was switched?
+//! Has a node lost rows that it had: those that an old copy has followed, those that had come to it
+//! when a move was switched, or those that have gone from it to a new copy?
 
 use std::fmt;
 
@@ -35,6 +35,15 @@ pub struct Whole {
     pub database: u32,
     /// Up to where all of it was on disk.
     pub position: u64,
+}
+
+/// What a node was when a copy of a shard of it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// The server, and the timeline.
+    pub of: Lineage,
+    /// The database's number on that server.
+    pub database: u32,
 }
 
 /// Why a node may have lost rows.
@@ -106,6 +115,26 @@ pub fn lost(whole: &Whole, now: &Descent) -> Option<Ahead> {
         return Some(Ahead::OtherDatabase);
     }
     ahead(Some(whole.of), now, Some(whole.position), true)
+}
+
+/// Whether a new copy may have rows that the node which it is made from has lost, in a promotion or a
+/// restore.
+///
+/// `origin` is what the node was when the copy began, as the journal notes it; `reached` is up to which
+/// position of it the copy has got; `has_slot` tells whether what it follows by is there.
+pub fn copy_ahead(
+    origin: Option<Origin>,
+    now: &Descent,
+    reached: Option<u64>,
+    has_slot: bool,
+) -> Option<Ahead> {
+    let other = |origin: &Origin| {
+        origin.of.system_identifier == now.now.system_identifier && origin.database != now.database
+    };
+    if origin.as_ref().is_some_and(other) {
+        return Some(Ahead::OtherDatabase);
+    }
+    ahead(origin.map(|origin| origin.of), now, reached, has_slot)
 }
 
 impl fmt::Display for Ahead {
@@ -189,6 +218,30 @@ mod tests {
         assert_eq!(lost(&other, &owner(1, 900, &[])), Some(Ahead::OtherDatabase));
         let of = Lineage { system_identifier: 8, timeline: 1 };
         assert_eq!(lost(&Whole { of, ..other }, &owner(1, 900, &[])), Some(Ahead::OtherServer));
+    }
+
+    #[test]
+    fn a_new_copy_may_have_what_a_promoted_or_restored_source_has_lost() {
+        let origin = Some(Origin { of: on(1), database: 5 });
+        assert_eq!(copy_ahead(origin, &owner(1, 500, &[]), Some(500), true), None);
+        assert_eq!(copy_ahead(origin, &owner(1, 500, &[]), None, true), None);
+        let beyond = Some(Ahead::Beyond);
+        assert_eq!(copy_ahead(origin, &owner(1, 500, &[]), Some(501), true), beyond);
+        assert_eq!(copy_ahead(origin, &owner(1, 500, &[]), Some(500), false), Some(Ahead::NoSlot));
+        let promoted = owner(2, 900, &[(1, 500)]);
+        assert_eq!(copy_ahead(origin, &promoted, Some(500), false), None);
+        let further = Some(Ahead::OtherTimeline { followed: Some(1), now: 2 });
+        assert_eq!(copy_ahead(origin, &promoted, Some(501), false), further);
+        // What it followed by on the copy's side is gone, too.
+        assert_eq!(copy_ahead(origin, &promoted, None, true), further);
+        let of = Lineage { system_identifier: 8, timeline: 1 };
+        let other = Some(Origin { of, database: 6 });
+        assert_eq!(copy_ahead(other, &promoted, Some(1), true), Some(Ahead::OtherServer));
+        let other = Some(Origin { of: on(1), database: 6 });
+        assert_eq!(
+            copy_ahead(other, &owner(1, 500, &[]), Some(1), true),
+            Some(Ahead::OtherDatabase)
+        );
     }
 
     proptest! {

@@ -29,7 +29,7 @@ mod tickets;
 mod truth;
 mod words;
 
-pub use ahead::{Ahead, Descent, Lineage, Whole, ahead, lost};
+pub use ahead::{Ahead, Descent, Lineage, Origin, Whole, ahead, copy_ahead, lost};
 pub use declared::{Declared, DeclaredError, DeclaredNode, DeclaredTicket, Engine};
 pub use follower::{FOLLOWER_PREFIX, FollowerRole, Stream, StreamFault, follower_role};
 pub use identity::Identity;

@@ -13,6 +13,8 @@
 //! What all rows have come to is noted behind the fence, and looked at again before the
 //! target is opened: it may have been promoted or restored since, without the last of them.
 //! Then it is not opened, and the move goes back to its source, which has them all.
+//! What the source is, is noted when the copy begins: one that was promoted or restored may lack
+//! what the copy has, which is not dropped then.
 
 use std::fmt;
 
@@ -96,6 +98,8 @@ pub enum Effect {
     MakeIndexes,
     /// Make the way back: publication and slot on the target.
     PrepareWayBack,
+    /// Refuse to go on where the source has lost what the copy on the target may have.
+    CheckSource,
     /// Compare both copies as of one moment, where that was asked for.
     Compare,
     /// Wait until the target is close behind.
@@ -173,10 +177,10 @@ pub fn next_state(
 /// What is done in a state, in this order.
 pub fn effects(kind: MoveKind, state: MoveState) -> &'static [Effect] {
     use Effect::{
-        AwaitClose, AwaitCopy, AwaitDrained, CarryOver, Check, CheckTarget, CleanUp, CloseOldCopy,
-        Compare, EndStream, GuardSource, LowerFence, MakeIndexes, MakeSchema, NoteTarget,
-        OpenSource, OpenTarget, OpenWayBack, PrepareWayBack, Publish, RaiseFence, RemoveAll,
-        SealWayBack, Subscribe, TellNodes,
+        AwaitClose, AwaitCopy, AwaitDrained, CarryOver, Check, CheckSource, CheckTarget, CleanUp,
+        CloseOldCopy, Compare, EndStream, GuardSource, LowerFence, MakeIndexes, MakeSchema,
+        NoteTarget, OpenSource, OpenTarget, OpenWayBack, PrepareWayBack, Publish, RaiseFence,
+        RemoveAll, SealWayBack, Subscribe, TellNodes,
     };
     match (kind, state) {
         (_, MoveState::Planned) => &[Check],
@@ -185,7 +189,8 @@ pub fn effects(kind: MoveKind, state: MoveState) -> &'static [Effect] {
         }
         (MoveKind::Rollback, MoveState::Copying) => &[],
         // A move that came back from a fence must let writers go on first.
-        (_, MoveState::Following) => &[LowerFence, Compare, AwaitClose],
+        (MoveKind::Copy, MoveState::Following) => &[LowerFence, CheckSource, Compare, AwaitClose],
+        (MoveKind::Rollback, MoveState::Following) => &[LowerFence, Compare, AwaitClose],
         (MoveKind::Copy, MoveState::Fenced) => {
             &[RaiseFence, AwaitDrained, CarryOver, NoteTarget, SealWayBack]
         }
@@ -199,7 +204,8 @@ pub fn effects(kind: MoveKind, state: MoveState) -> &'static [Effect] {
         (MoveKind::Rollback, MoveState::Switched) => {
             &[CheckTarget, GuardSource, OpenTarget, EndStream, TellNodes, CleanUp]
         }
-        (MoveKind::Copy, MoveState::Aborting) => &[OpenSource, LowerFence, RemoveAll],
+        // Writers go on, whatever becomes of the copy.
+        (MoveKind::Copy, MoveState::Aborting) => &[OpenSource, LowerFence, CheckSource, RemoveAll],
         // The old copy goes on following: it is there to be gone back to another time.
         (MoveKind::Rollback, MoveState::Aborting) => &[OpenSource, LowerFence, CloseOldCopy],
         (_, MoveState::Done | MoveState::Aborted) => &[],
@@ -335,6 +341,16 @@ mod tests {
 
     fn at(kind: MoveKind, state: MoveState, effect: Effect) -> Option<usize> {
         effects(kind, state).iter().position(|e| *e == effect)
+    }
+
+    #[test]
+    fn no_copy_is_dropped_before_it_is_looked_what_its_source_has_lost_and_writers_go_on_first() {
+        let (kind, state) = (MoveKind::Copy, MoveState::Aborting);
+        let order = [Effect::LowerFence, Effect::CheckSource, Effect::RemoveAll];
+        let places = order.map(|effect| at(kind, state, effect).expect("it is done"));
+        assert!(places.is_sorted(), "{places:?}");
+        // A move back drops nothing then.
+        assert_eq!(at(MoveKind::Rollback, state, Effect::RemoveAll), None);
     }
 
     #[test]

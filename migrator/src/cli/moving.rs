@@ -230,9 +230,10 @@ pub(crate) struct Abort {
     #[arg(long, value_name = "NODE")]
     pub(crate) gone: Option<NodeName>,
 
-    /// Go back, and lose what was written on the new node alone
+    /// Lose what is on the new node alone
     ///
-    /// A switched move is given up only where its new node was promoted or restored without rows that
+    /// Before the switch: drop a copy that may have rows which the shard's node has lost, because that was
+    /// promoted or restored. Compare both first. A switched move is given up only where its new node was promoted or restored without rows that
     /// the old one has, or never comes back. Where it had been opened before, what was written there since is lost.
     #[arg(long)]
     pub(crate) accept_loss: bool,

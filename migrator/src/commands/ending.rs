@@ -11,6 +11,7 @@ use crate::cli::{Abort, EndMoves, Retire, Several};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::moving::ahead::may_lack;
+use crate::moving::origin;
 use crate::moving::{
     self, ClaimedMove, Move, MoveContext, MoveJournal, Options, Retiring, Without, drive,
 };
@@ -162,6 +163,12 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
     let (gone, accept_loss) = (args.gone.as_ref(), args.accept_loss);
     let args = &args.moves;
     let lost = moving::lost_targets(&file).await?;
+    let moves = MoveJournal::look(&file).await?.list(0).await?;
+    // Who does not ask lets writers go on first, which may wait; the copy is looked at before it is dropped.
+    let lost_by_source = match gone.is_none() && !args.several.yes {
+        true => moving::lost_sources(&file, &moves).await?,
+        false => BTreeMap::new(),
+    };
     let look = |record: &Move, beside: &Beside<'_>| {
         let Move { id, state, shard, source, .. } = record;
         if *state == MoveState::Aborted {
@@ -169,8 +176,13 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
         }
         // The journal decides under the lock of the shard; this is only the sooner answer.
         if next_state(record.kind, *state, MoveEvent::Abort).is_ok() {
+            let kept = lost_by_source.get(id).map(|why| {
+                let kept = if accept_loss { "" } else { ", and is kept" };
+                format!("\n    {}{kept}", origin::problem(record, *why))
+            });
             return Ok(Todo::Do(format!(
-                "shard {shard} stays on {source}, and takes writes there"
+                "shard {shard} stays on {source}, and takes writes there{}",
+                kept.unwrap_or_default()
             )));
         }
         if *state == MoveState::Switched && gone == Some(&record.target) {
@@ -195,7 +207,10 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
     let closer = gone.map_or(Closer::Nothing, |node| Closer::Without { node, accept_loss });
     for record in confirmed(&file, &args.several, &look, closer, "Give this up?").await? {
         let ended = match gone {
-            None => abort_one(&file, &record, args.options.into(), accept_loss).await,
+            None => {
+                let options = Options { accept_loss, ..args.options.into() };
+                abort_one(&file, &record, options).await
+            }
             Some(node) => match moving::end_without(&file, record.id, node, how).await {
                 Ok(state) => {
                     talk::line(format_args!("move {} is {state}", record.id));
@@ -211,12 +226,7 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
     Failure::all(failures).map_or(Ok(()), Err)
 }
 
-async fn abort_one(
-    file: &ClusterFile,
-    record: &Move,
-    options: Options,
-    accept_loss: bool,
-) -> Result<(), Failure> {
+async fn abort_one(file: &ClusterFile, record: &Move, options: Options) -> Result<(), Failure> {
     let Move { id, state, .. } = record;
     // First what writers wait for: the target may be down for long.
     let mut claimed =
@@ -236,7 +246,7 @@ async fn abort_one(
         MoveState::Switched if *state == MoveState::Switched => {
             let stood = |failure| stands(failure, *id, now);
             let mut context = claimed.context(file, options).await.map_err(stood)?;
-            moving::go_back(&mut context, accept_loss).await.map_err(stood)?;
+            moving::go_back(&mut context, options.accept_loss).await.map_err(stood)?;
             let state = drive(&mut context).await?;
             talk::line(format_args!("move {id} is {state}"));
             return Ok(());

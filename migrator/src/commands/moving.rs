@@ -13,6 +13,7 @@ use crate::cli::{self, By, Drain, ManyMoves, MoveOptions, Moves, Rebalance, Stan
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::moving::ahead::may_lack;
+use crate::moving::origin;
 use crate::moving::{
     self, Checked, Move, MoveContext, MoveJournal, MoveSession, Options, Pace, Without, check_all,
     drive, shard_sizes,
@@ -219,7 +220,8 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
     print(&view::table(&moves, &log))?;
     let ahead = moving::ahead::old_copies_ahead(&file, &moves).await;
     let lost = moving::lost_targets(&file).await?;
-    let held = ahead.keys().chain(lost.keys()).copied().collect();
+    let lost_by_source = moving::lost_sources(&file, &moves).await?;
+    let held = ahead.keys().chain(lost.keys()).chain(lost_by_source.keys()).copied().collect();
     view::what_to_do(&moves, &held);
     for reader in moving::readers(&file, &moves).await {
         view::unread(&reader);
@@ -228,6 +230,15 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
         for (message, hint) in failure.messages() {
             talk::line(format_args!("{message}: {}", hint.unwrap_or_default()));
         }
+    }
+    for record in &moves {
+        let Some(why) = lost_by_source.get(&record.id) else { continue };
+        let (problem, mend) = (origin::problem(record, *why), origin::mend(record.id));
+        let hurts = view::hurts(record.state);
+        talk::line(format_args!(
+            "move {} is {}{hurts}: {problem}: {mend}",
+            record.id, record.state
+        ));
     }
     for record in &moves {
         let Some(why) = lost.get(&record.id) else { continue };

@@ -92,6 +92,7 @@ impl ClaimedMove {
             progress,
             compared: None,
             compares_slowly: false,
+            source_checked: false,
             outwaited: 0,
             journal,
             source,

@@ -25,6 +25,8 @@ pub(crate) struct MoveContext<'a> {
     pub(crate) journal: MoveJournal,
     pub(crate) source: MoveSession,
     pub(crate) target: MoveSession,
+    /// Whether this run has seen that the source has all that the copy may have: its sessions are with that server.
+    pub(super) source_checked: bool,
     /// How often transactions that may have changed the schema did not end behind the fence.
     pub(super) outwaited: u32,
     /// A session on the source for its sequences, and whether it holds them.

@@ -9,8 +9,8 @@ use super::move_session::MoveSession;
 use super::outcome::Fence;
 use super::watch::Sessions;
 use super::{
-    ahead, back, carry, checks, clean, compare, fence, following, schema, sequences, stop, stream,
-    throttle, unseen, watch,
+    ahead, back, carry, checks, clean, compare, fence, following, origin, schema, sequences, stop,
+    stream, throttle, unseen, watch,
 };
 use crate::cuts;
 use crate::failure::Failure;
@@ -273,6 +273,7 @@ async fn take(
         Effect::AwaitCopy => following::await_copy(context).await?,
         Effect::MakeIndexes => schema::make_indexes(context).await?,
         Effect::PrepareWayBack => stream::prepare_way_back(context).await?,
+        Effect::CheckSource => origin::check_source(context).await?,
         Effect::Compare => compare::fully(context).await?,
         Effect::AwaitClose => following::await_close(context).await?,
         Effect::RaiseFence => return fence::raise(context, deadline).await,

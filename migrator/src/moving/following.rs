@@ -11,7 +11,7 @@ use super::outcome::Fence;
 use super::pace::{Pace, share};
 use super::stop::check_stop;
 use super::throttle;
-use super::{schema, sequences, stream, unseen};
+use super::{origin, schema, sequences, stream, unseen};
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -349,7 +349,8 @@ async fn lag(
     let query = sqlx::query_as(sql!("move/stream/lag.sql")).bind(slot).bind(position);
     let row: Option<(Option<i64>, bool, Option<i64>)> = context.source.row(query).await?;
     let Some((bytes, active, position)) = row else {
-        return Err(stream::slot_is_gone(&context.record, &context.source.node, slot));
+        let node = context.source.node.clone();
+        return Err(origin::cannot_follow(context, &node, slot).await);
     };
     Ok(Lag { bytes: bytes.unwrap_or(i64::MAX), active, position: position.unwrap_or(0) })
 }
@@ -363,6 +364,10 @@ pub(super) async fn await_drained(
     context: &mut MoveContext<'_>,
     deadline: Instant,
 ) -> Result<Fence, Failure> {
+    // The fence may be one of an earlier program, and its source another server.
+    if !context.source_checked {
+        origin::check_source(context).await?;
+    }
     let position: Vec<String> =
         context.source.column(sqlx::query_scalar(sql!("move/stream/position.sql"))).await?;
     if drained(context, &position.concat(), deadline).await? {

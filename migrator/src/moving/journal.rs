@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use shardid_cluster::{
-    LeftoverKind, Lineage, MapVersion, MoveEvent, MoveKind, MoveState, NodeName, Shard,
+    LeftoverKind, Lineage, MapVersion, MoveEvent, MoveKind, MoveState, NodeName, Origin, Shard,
     UnknownWord, Whole, next_state,
 };
 use sqlx::{Connection, Postgres, Transaction};
@@ -207,6 +207,16 @@ impl MoveJournal {
     ) -> Result<(), Failure> {
         let query = sqlx::query(sql!("move/journal/seal.sql")).bind(id).bind(seal);
         self.note(query.bind(of.system_identifier).bind(i64::from(of.timeline))).await
+    }
+
+    /// Notes what the source is, from which the copy is about to begin.
+    pub(crate) async fn note_origin(&mut self, id: i64, origin: Origin) -> Result<(), Failure> {
+        let query = sqlx::query(sql!("move/journal/origin.sql"))
+            .bind(id)
+            .bind(origin.of.system_identifier)
+            .bind(i64::from(origin.of.timeline))
+            .bind(i64::from(origin.database));
+        self.note(query).await
     }
 
     /// Notes what the target is, now that it has all rows, and what the source's sequences are bound by.

@@ -24,6 +24,7 @@ pub(crate) struct Options {
     pub(crate) stall_max: Duration,
     /// How far standbys of the target may be behind.
     pub(crate) lag_max_bytes: Option<i64>,
-    /// Whether the target of a switched move is opened although it may have lost rows.
+    /// Whether the target of a switched move is opened although it may have lost rows, and a copy dropped that
+    /// may have rows which its source has lost.
     pub(crate) accept_loss: bool,
 }

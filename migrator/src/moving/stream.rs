@@ -9,6 +9,7 @@ use super::context::MoveContext;
 use super::journal::Move;
 use super::login::{self, NewStream};
 use super::move_session::{Batch, MoveSession};
+use super::origin;
 use crate::cuts;
 use crate::failure::Failure;
 use crate::postgres::sql;
@@ -39,13 +40,17 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
     // A new slot would begin behind what was written since the old one was lost.
     let number = sqlx::query_scalar::<_, i64>(sql!("move/stream/number.sql")).bind(&name);
     let gone = sqlx::query_scalar::<_, bool>(sql!("move/stream/slot_gone.sql")).bind(&name);
-    if !context.target.column(number).await?.is_empty()
-        && context.source.column(gone).await? == [true]
-    {
-        return Err(slot_is_gone(&context.record, &context.source.node, &name));
+    let is_subscribed = !context.target.column(number).await?.is_empty();
+    if is_subscribed && context.source.column(gone).await? == [true] {
+        let node = context.source.node.clone();
+        return Err(origin::cannot_follow(context, &node, &name).await);
     }
     let most = context.options.stall_max;
     make_slot(&mut context.source, &name, most).await?;
+    // The slot is of this server, and not of one that takes over from it.
+    if !is_subscribed {
+        origin::note(context).await?;
+    }
     context.leave_on_target(LeftoverKind::Subscription, &name).await?;
     let stream = NewStream { name: &name, schema: &context.record.schema, copy: true };
     login::subscribe(&mut context.target, &mut context.source, &stream).await

@@ -2,6 +2,7 @@
 
 pub(crate) mod catalog;
 mod connect;
+pub(crate) mod descent;
 pub(crate) mod effects;
 mod error;
 pub(crate) mod followers;

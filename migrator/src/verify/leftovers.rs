@@ -7,8 +7,10 @@ use sqlx::FromRow;
 
 use super::{Estate, Finding};
 use crate::failure::Failure;
-use crate::moving::ahead::{DescentRow, OldCopy, Owner, mend, problem};
+use crate::moving::ahead::{OldCopy, mend, problem};
 use crate::moving::journal::{WholeRow, lineage};
+use crate::moving::{Move, MoveJournal, lost_sources, origin};
+use crate::postgres::descent::{DescentRow, Owner};
 use crate::postgres::sql;
 
 /// Something that has a name which moves give.
@@ -55,6 +57,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     known.extend(of_journal(estate).await?);
     moving.extend(estate.moving_now().await?);
     let mut ranked: Vec<(usize, Finding)> = Vec::new();
+    ranked.extend(lost_by_sources(estate).await?.into_iter().map(|finding| (ORDER.len(), finding)));
     ranked.extend(cut_off(estate, &seen).await?.into_iter().map(|finding| (ORDER.len(), finding)));
     let places = Places::look(estate).await?;
     let server_of: BTreeMap<String, i64> =
@@ -110,6 +113,17 @@ async fn of_journal(estate: &mut Estate<'_>) -> Result<Known, Failure> {
     let keeper = estate.visits.iter_mut().find(|visit| visit.node == catalog);
     let Some(keeper) = keeper else { return Ok(Known::new()) };
     Ok(keeper.rows(sql!("verify/known_objects.sql")).await?.into_iter().collect())
+}
+
+/// New copies that may have rows which their source has lost: giving the move up drops them.
+async fn lost_by_sources(estate: &Estate<'_>) -> Result<Vec<Finding>, Failure> {
+    let moves = MoveJournal::look(estate.file).await?.list(0).await?;
+    let lost = lost_sources(estate.file, &moves).await?;
+    let finding = |record: &Move| {
+        let why = lost.get(&record.id)?;
+        Some(Finding::between(origin::problem(record, *why), origin::mend(record.id)))
+    };
+    Ok(moves.iter().filter_map(finding).collect())
 }
 
 /// A move with an old copy, and what was noted of the node that has the shard.

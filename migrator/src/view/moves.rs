@@ -80,6 +80,16 @@ pub(crate) fn table(moves: &[Move], log: &BTreeMap<i64, Vec<(String, i64)>>) -> 
     table.to_string()
 }
 
+/// What a state that hurts keeps waiting.
+pub(crate) fn hurts(state: MoveState) -> &'static str {
+    match state {
+        MoveState::Fenced => ", and writers are refused",
+        // Until the target is open, which comes soon after.
+        MoveState::Switched => ", and writers may be refused",
+        _ => "",
+    }
+}
+
 /// Says what can be done with moves that stand, and with old copies, but for those of which more is to be
 /// said.
 pub(crate) fn what_to_do(moves: &[Move], held: &BTreeSet<i64>) {
@@ -91,13 +101,7 @@ pub(crate) fn what_to_do(moves: &[Move], held: &BTreeSet<i64>) {
         } else {
             String::new()
         };
-        // These two hurt: somebody waits.
-        let hurts = match record.state {
-            MoveState::Fenced => ", and writers are refused",
-            // Until the target is open, which comes soon after.
-            MoveState::Switched => ", and writers may be refused",
-            _ => "",
-        };
+        let hurts = hurts(record.state);
         talk::line(format_args!(
             "move {id} is {}{hurts}; begun {} by {}: `shardid resume {id}`{abort}",
             record.state,

@@ -585,9 +585,13 @@ fn what_somebody_did_to_a_copy_is_said_with_its_node_and_the_very_command() {
     assert!(said.contains(&format!("node pg2: subscription {stream} is disabled")), "{said}");
     assert!(said.contains(&format!("`ALTER SUBSCRIPTION {stream} ENABLE;` there")), "{said}");
     estate.psql("pg1", &format!("SELECT pg_drop_replication_slot('{stream}')"));
+    // As where the source was restored.
     let said = resume();
-    assert!(said.contains(&format!("`shardid abort {id}`")), "{said}");
-    estate.run(&["abort", &id, "--yes"]).ok();
+    assert!(said.contains("where somebody has dropped the slot, nothing is lost"), "{said}");
+    assert!(said.contains(&format!("`shardid abort {id} --accept-loss`")), "{said}");
+    let refused = estate.run(&["abort", &id, "--yes"]);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    estate.run(&["abort", &id, "--yes", "--accept-loss"]).ok();
     estate.assert_no_trace(shard);
 }
 
@@ -619,13 +623,13 @@ fn a_copy_whose_slot_is_lost_while_it_is_copied_is_given_up() {
     estate.psql("pg2", &format!("ALTER SUBSCRIPTION {stream} ENABLE"));
     let said = estate.run(&["resume", &id, "--verify", "none"]);
     assert_eq!(said.code, 3, "{}", said.stderr);
-    assert!(
-        said.stderr.contains(&format!("node pg1: replication slot {stream} is gone")),
-        "{}",
-        said.stderr
+    let says = format!(
+        "the copy of shard {shard} on pg2 may have rows that node pg1 has lost: the replication slot is gone"
     );
-    assert!(said.stderr.contains(&format!("`shardid abort {id}`")), "{}", said.stderr);
-    estate.run(&["abort", &id, "--yes"]).ok();
+    assert!(said.stderr.contains(&says), "{}", said.stderr);
+    let instead = format!("`shardid abort {id} --accept-loss`");
+    assert!(said.stderr.contains(&instead), "{}", said.stderr);
+    estate.run(&["abort", &id, "--yes", "--accept-loss"]).ok();
     estate.assert_no_trace(shard);
 }
 

@@ -20,6 +20,7 @@ mod lost;
 mod matrix;
 mod network;
 mod nodes;
+mod origin;
 mod preflight;
 mod progress;
 mod promoted;

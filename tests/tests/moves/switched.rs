@@ -11,7 +11,7 @@ use crate::catalog::shard_on_pg1;
 use crate::gone::shard_on;
 
 /// A standby of a node that is stopped, and so lacks what is written from now on.
-fn standby_behind(estate: &Estate, node: &str) -> Server {
+pub(crate) fn standby_behind(estate: &Estate, node: &str) -> Server {
     let primary = estate.node(node);
     let standby = Server::builder().fsync(false).name("standby").start_standby_of(primary);
     primary.wait_for(&standby);
@@ -20,7 +20,7 @@ fn standby_behind(estate: &Estate, node: &str) -> Server {
 }
 
 /// Has a standby take over from a node that is lost.
-fn fail_over(estate: &mut Estate, node: &str, standby: Server) {
+pub(crate) fn fail_over(estate: &mut Estate, node: &str, standby: Server) {
     estate.node(node).kill9();
     standby.start();
     standby.promote();

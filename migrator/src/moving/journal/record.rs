@@ -1,7 +1,7 @@
 //! A move, and what it has left, as the journal has them.
 
 use shardid_cluster::{
-    LeftoverKind, Lineage, MoveKind, MoveState, NodeName, Shard, UnknownWord, Whole,
+    LeftoverKind, Lineage, MoveKind, MoveState, NodeName, Origin, Shard, UnknownWord, Whole,
 };
 
 use crate::failure::Failure;
@@ -22,6 +22,8 @@ pub(crate) struct Move {
     pub(crate) seal: Option<String>,
     /// Which server the seal is of, and on which timeline.
     pub(crate) followed: Option<Lineage>,
+    /// What the source was when the copy began.
+    pub(crate) origin: Option<Origin>,
     /// What the target was when it had all rows.
     pub(crate) whole: Option<Whole>,
     /// Statements that give the source's sequences the bounds that they had then.
@@ -87,10 +89,29 @@ pub(super) struct MoveRow {
     seal_system_identifier: Option<i64>,
     seal_timeline: Option<i64>,
     #[sqlx(flatten)]
+    origin: OriginRow,
+    #[sqlx(flatten)]
     whole: WholeRow,
     rules: Option<String>,
     opening: bool,
     was_switched: bool,
+}
+
+/// What the source was when the copy began, if the journal is not too old.
+#[derive(Debug, sqlx::FromRow)]
+struct OriginRow {
+    origin_system_identifier: Option<i64>,
+    origin_timeline: Option<i64>,
+    origin_database: Option<i64>,
+}
+
+impl OriginRow {
+    fn read(&self) -> Option<Origin> {
+        Some(Origin {
+            of: lineage(self.origin_system_identifier, self.origin_timeline)?,
+            database: u32::try_from(self.origin_database?).ok()?,
+        })
+    }
 }
 
 /// What the target was when it had all rows, if the journal is not too old.
@@ -131,6 +152,7 @@ impl TryFrom<MoveRow> for Move {
             shape: row.shape,
             seal: row.seal,
             followed: lineage(row.seal_system_identifier, row.seal_timeline),
+            origin: row.origin.read(),
             whole: row.whole.read(),
             rules: row.rules,
             opening: row.opening,

@@ -1,0 +1,45 @@
+//! Where do the writes of a node come from, by its server and the timelines before?
+
+use shardid_cluster::{Descent, Lineage};
+
+/// What a node says of where its writes come from, and of what follows it.
+#[derive(sqlx::FromRow)]
+pub(crate) struct DescentRow {
+    system_identifier: i64,
+    timeline: i64,
+    database: i64,
+    position: i64,
+    history: Option<String>,
+    slots: Vec<String>,
+}
+
+/// The same, read.
+pub(crate) struct Owner {
+    pub(crate) descent: Descent,
+    pub(crate) slots: Vec<String>,
+}
+
+impl From<DescentRow> for Owner {
+    fn from(row: DescentRow) -> Self {
+        let now = Lineage {
+            system_identifier: row.system_identifier,
+            timeline: u32::try_from(row.timeline).unwrap_or_default(),
+        };
+        let database = u32::try_from(row.database).unwrap_or_default();
+        let position = row.position.cast_unsigned();
+        let left = row.history.as_deref().map(timelines).unwrap_or_default();
+        Self { descent: Descent { now, database, position, left }, slots: row.slots }
+    }
+}
+
+/// A timeline history file: timeline, position, and why it was left.
+fn timelines(history: &str) -> Vec<(u32, u64)> {
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        let timeline = words.next()?.parse().ok()?;
+        let (high, low) = words.next()?.split_once('/')?;
+        let (high, low) = (u64::from_str_radix(high, 16).ok()?, u64::from_str_radix(low, 16).ok()?);
+        Some((timeline, (high << 32) | low))
+    };
+    history.lines().filter_map(line).collect()
+}
