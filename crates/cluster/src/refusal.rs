@@ -2,6 +2,7 @@
 
 use semver::Version;
 
+use crate::ahead::Ahead;
 use crate::declared::DeclaredError;
 use crate::identity::Identity;
 use crate::map::MapVersion;
@@ -264,6 +265,18 @@ pub enum Refusal {
     /// Shards that no node has.
     #[error("{} on no node of the cluster file", shards_are(.0))]
     OnNoNode(ShardSet),
+    /// Shards that a lost move was about to open on a node of which nothing shows that it has all rows.
+    #[error("{}", may_lack(.shards, .node, .home, .why.as_ref()))]
+    MayLack {
+        /// The shards.
+        shards: ShardSet,
+        /// The node.
+        node: NodeName,
+        /// The node that has closed them, with all rows.
+        home: NodeName,
+        /// What speaks against it, if anything does.
+        why: Option<Ahead>,
+    },
     /// Nowhere to put a new cluster's shards.
     #[error("no node may hold shards: every weight is 0")]
     NoWeight,
@@ -369,8 +382,25 @@ impl Refusal {
             Self::OnNoNode(_) => {
                 "put the nodes that hold them into the cluster file; a new one in their place would give ids again. How a node gets one back that it has lost is in docs/cluster.md (a node that has lost a shard)".into()
             }
+            Self::MayLack { shards, node, home, .. } => format!(
+                "bring a server back as {node} that has them; or `shardid catalog rebuild --accept-loss` opens {} on {home} again, which has all rows that were written there: what was written on {node} since, if it had been opened, is lost then",
+                shards_of(shards)
+            ),
             Self::NoWeight => "give at least one node `weight = 1`".into(),
         }
+    }
+}
+
+/// What is the matter with a node that may lack rows of shards which another one has closed.
+fn may_lack(shards: &ShardSet, node: &NodeName, home: &NodeName, why: Option<&Ahead>) -> String {
+    let shards = shards_of(shards);
+    match why {
+        Some(why) => {
+            format!("node {node} may have lost rows of {shards} that had come to it: {why}")
+        }
+        None => format!(
+            "nothing shows that node {node} has all rows of {shards}, which a move has closed on {home}"
+        ),
     }
 }
 

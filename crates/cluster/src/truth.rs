@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use semver::Version;
 use shardid_ids::Layout;
 
+use crate::ahead::{Ahead, Descent, Whole, lost};
 use crate::declared::Declared;
 use crate::follower::{FollowerRole, Stream, StreamFault, follower_role};
 use crate::identity::Identity;
@@ -13,6 +14,7 @@ use crate::names::NodeName;
 use crate::refusal::Refusal;
 use crate::rename::{Rename, renamed, renames};
 use crate::set::ShardSet;
+use crate::shard::Shard;
 
 /// Everything that was seen.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -43,6 +45,46 @@ impl Truth {
         self.nodes.get(name).map_or_else(ShardSet::new, |seen| seen.awaited(name, &self.nodes))
     }
 
+    /// Shards that a node has closed for a move, and that the map has there all the same: it goes back to
+    /// them, for where they were to be opened may not have all of their rows.
+    pub fn recalled(&self, name: &NodeName) -> ShardSet {
+        let sent = self.nodes.get(name).map(|seen| seen.sent.clone()).unwrap_or_default();
+        sent.and(&self.catalog.map.on(name)).without(&self.catalog.moving)
+    }
+
+    /// Shards of which nothing shows that the node which was to open them has all rows, with that node, the
+    /// one that has closed them, and what speaks against it, if anything does.
+    fn unproven(&self) -> Vec<(ShardSet, &NodeName, &NodeName, Option<Ahead>)> {
+        let mut found: Vec<(ShardSet, &NodeName, &NodeName, Option<Ahead>)> = Vec::new();
+        for (target, seen) in &self.nodes {
+            for (source, shards) in seen.awaited_from(target, &self.nodes) {
+                for shard in shards.iter() {
+                    let why = match (self.nodes[source].wholes.get(&shard), &seen.descent) {
+                        (Some(whole), Some(now)) => match lost(whole, now) {
+                            None => continue,
+                            why => why,
+                        },
+                        _ => None,
+                    };
+                    let one: ShardSet = [shard].into_iter().collect();
+                    let same = |(_, at, from, known): &&mut (
+                        ShardSet,
+                        &NodeName,
+                        &NodeName,
+                        Option<Ahead>,
+                    )| {
+                        (*at, *from, *known) == (target, source, why)
+                    };
+                    match found.iter_mut().find(same) {
+                        Some((shards, ..)) => *shards = shards.or(&one),
+                        None => found.push((one, target, source, why)),
+                    }
+                }
+            }
+        }
+        found
+    }
+
     /// Has what nodes follow each other by be of no use any more: streams want new secrets, and a role by which nothing
     /// follows is made anew. It is of a server, whichever of its databases is followed.
     pub fn renew_secrets(&mut self) {
@@ -67,17 +109,22 @@ impl Truth {
     /// Takes the map from the nodes, where the catalog is lost or older than they are.
     ///
     /// Each shard is on the node that has it, and that has to be one; or where a move that is
-    /// lost with the catalog was about to open it. The map begins a new term, and what the
+    /// lost with the catalog was about to open it, if that has all rows: what it was when it had
+    /// them is noted by the node that has closed the shard. Where nothing shows it, that node has
+    /// them, and with `go_back` the shard is there again. The map begins a new term, and what the
     /// catalog knows of moves is nothing to go by.
-    pub fn rebuild_map(&mut self, declared: &Declared) -> Result<(), Refusal> {
+    pub fn rebuild_map(&mut self, declared: &Declared, go_back: bool) -> Result<(), Refusal> {
         let members = self.nodes.values().filter_map(|node| node.member.as_ref());
         let ours = members.filter(|member| member.cluster == declared.name.as_str());
         let newest = ours.map(|member| member.newest).max().unwrap_or_default();
         let version = self.catalog.map.version;
-        if newest <= version {
+        let unproven = self.unproven();
+        // The catalog may have been made anew, and the node promoted before it opened them.
+        let stuck = |shards: &ShardSet| !shards.without(&self.catalog.moving).is_empty();
+        if newest <= version && !(go_back && unproven.iter().any(|(shards, ..)| stuck(shards))) {
             return Err(Refusal::NothingToRebuild { catalog: declared.catalog.clone(), version });
         }
-        let mut map = ShardMap::new(newest.next_term());
+        let mut map = ShardMap::new(newest.max(version).next_term());
         for (name, node) in &self.nodes {
             let here = node.held().and(&ShardSet::all(declared.shards));
             for (first, placed) in map.nodes() {
@@ -90,6 +137,20 @@ impl Truth {
             map.place(name, &here);
         }
         let nowhere = ShardSet::all(declared.shards).without(&map.shards());
+        let mut doubted = ShardSet::new();
+        for (shards, target, source, why) in unproven {
+            let shards = shards.and(&nowhere);
+            if shards.is_empty() {
+                continue;
+            }
+            if !go_back {
+                let (node, home) = (target.clone(), source.clone());
+                return Err(Refusal::MayLack { shards, node, home, why });
+            }
+            map.place(source, &map.on(source).or(&shards));
+            doubted = doubted.or(&shards);
+        }
+        let nowhere = nowhere.without(&doubted);
         for name in self.nodes.keys() {
             map.place(name, &map.on(name).or(&self.awaited(name).and(&nowhere)));
         }
@@ -220,6 +281,11 @@ pub struct NodeTruth {
     /// Those of them that are still published from here by the move that took them away, which
     /// ends that when it has opened them there.
     pub sent: ShardSet,
+    /// What the node that those were to be opened on was when it had all of their rows, as far as that was
+    /// noted here when they were closed.
+    pub wholes: BTreeMap<Shard, Whole>,
+    /// Where the writes of this node come from; `None` where that is not for us to know.
+    pub descent: Option<Descent>,
     /// Those of them whose old copy is here.
     pub copies: ShardSet,
     /// Shards here that do not carry this cluster, node and server as their home.
@@ -246,7 +312,17 @@ impl NodeTruth {
     /// and what is known of them is older: that they live on the other one, or nothing. No map
     /// has two nodes that name each other, and a move takes no shard on before it has opened it.
     pub fn awaited(&self, name: &NodeName, nodes: &BTreeMap<NodeName, Self>) -> ShardSet {
-        let mut awaited = ShardSet::new();
+        let awaited = self.awaited_from(name, nodes).into_iter();
+        awaited.fold(ShardSet::new(), |all, (_, shards)| all.or(&shards))
+    }
+
+    /// The same, by the node that has closed them.
+    fn awaited_from<'n>(
+        &self,
+        name: &NodeName,
+        nodes: &'n BTreeMap<NodeName, Self>,
+    ) -> Vec<(&'n NodeName, ShardSet)> {
+        let mut awaited = Vec::new();
         for (other, it) in nodes {
             let Some(gone) = it.moved.get(name.as_str()) else { continue };
             let gone = gone.and(&it.sent);
@@ -256,7 +332,10 @@ impl NodeTruth {
             let elsewhere = self.moved.iter().filter(|(home, _)| *home != other.as_str());
             let elsewhere = elsewhere.fold(self.dropped.clone(), |all, (_, some)| all.or(some));
             let here = gone.without(&elsewhere);
-            awaited = awaited.or(&here.without(&self.held()));
+            let here = here.without(&self.held());
+            if !here.is_empty() {
+                awaited.push((other, here));
+            }
         }
         awaited
     }

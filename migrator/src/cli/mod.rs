@@ -237,6 +237,14 @@ pub(crate) struct Rebuild {
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) wait_seconds_max: u32,
 
+    /// Have shards go back whose new node may have lost rows
+    ///
+    /// Where a lost move had closed a shard on one node, and nothing shows that the other has all of its rows, as
+    /// one that was promoted or restored since, the rebuild is refused. With this the shard is opened again where
+    /// it was closed, with all rows from before. Had it been opened on the other, what was written there is lost.
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
+
     #[command(flatten)]
     pub(crate) adopt: Adopt,
 }

@@ -22,12 +22,13 @@ use crate::view::plan as view;
 
 /// `shardid apply`.
 pub(super) async fn run(file: Option<&Path>, args: &Apply) -> Result<(), Failure> {
-    let asked = Asked { new_secrets: args.new_secrets, rebuild: false };
+    let asked = Asked { new_secrets: args.new_secrets, ..Asked::default() };
     make_so(&ClusterFile::load_any(file)?, args, asked).await
 }
 
 /// `shardid catalog rebuild`: the same, with the map that the nodes have.
 pub(super) async fn rebuild(file: Option<&Path>, args: Rebuild) -> Result<(), Failure> {
+    let asked = Asked { new_secrets: false, rebuild: true, accept_loss: args.accept_loss };
     let args = Apply {
         yes: args.yes,
         dry_run: args.dry_run,
@@ -36,7 +37,7 @@ pub(super) async fn rebuild(file: Option<&Path>, args: Rebuild) -> Result<(), Fa
         adopt: args.adopt,
     };
     let file = ClusterFile::load(file)?;
-    make_so(&file, &args, Asked { new_secrets: false, rebuild: true }).await
+    make_so(&file, &args, asked).await
 }
 
 async fn make_so(file: &ClusterFile, args: &Apply, asked: Asked) -> Result<(), Failure> {

@@ -42,6 +42,8 @@ pub(super) struct Asked {
     pub(super) new_secrets: bool,
     /// The map is taken from the nodes.
     pub(super) rebuild: bool,
+    /// Shards go back whose new node may have lost rows.
+    pub(super) accept_loss: bool,
 }
 
 impl Asked {
@@ -51,7 +53,7 @@ impl Asked {
             truth.renew_secrets();
         }
         if self.rebuild {
-            truth.rebuild_map(&file.declared)?;
+            truth.rebuild_map(&file.declared, self.accept_loss)?;
         }
         Ok(())
     }

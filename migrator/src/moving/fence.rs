@@ -131,10 +131,16 @@ async fn holders(server: &mut MoveSession, schema: &str) -> Option<String> {
 pub(super) async fn guard(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     fence_anew(context).await?;
     let version = context.journal.version_of(context.record.shard).await?;
+    let whole = context.record.whole;
     let query = sqlx::query_scalar(sql!("move/fence/guard.sql"))
         .bind(context.record.shard.as_sql())
         .bind(context.target.node.as_str())
-        .bind(version);
+        .bind(version)
+        .bind(context.record.stream())
+        .bind(whole.map(|whole| whole.of.system_identifier))
+        .bind(whole.map(|whole| i64::from(whole.of.timeline)))
+        .bind(whole.map(|whole| i64::from(whole.database)))
+        .bind(whole.map(|whole| whole.position.cast_signed()));
     let statements = context.source.column(query).await?;
     match sequences::close_with(context, statements).await? {
         Batch::Done => Ok(()),

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use shardid_cluster::{MoveKind, MoveState, NodeName, Shard, ShardSet};
+use shardid_cluster::{MoveKind, MoveState, NodeName, Refusal, Shard, ShardSet, lost};
 
+use super::ahead::descent;
+use super::back::open_on_source;
 use super::context::MoveContext;
 use super::fence::{self, AGAIN, lower_shard};
 use super::home::Home;
@@ -14,6 +16,7 @@ use super::progress::MoveProgress;
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
+use crate::postgres::descent::NotedRow;
 use crate::postgres::{failure, is_sqlstate, sql};
 
 /// Opens shards on the node where they live, each by itself.
@@ -61,7 +64,7 @@ async fn open(
             lowered.map_err(|failure| failure.hint(AGAIN))
         }
         _ => {
-            let opened = open_as_a_move_was_to(file, journal, server, shard, number).await;
+            let opened = open_closed(file, journal, server, shard, number).await;
             opened.map_err(|failure| failure.hint(AGAIN))
         }
     }
@@ -88,6 +91,25 @@ async fn claim(
     }
 }
 
+/// Opens a shard that is closed here: for a move that has closed it on another node, or here.
+async fn open_closed(
+    file: &ClusterFile,
+    journal: &mut MoveJournal,
+    server: &mut MoveSession,
+    shard: Shard,
+    number: i64,
+) -> Result<(), Failure> {
+    if let Some(sent) = sent_from(file, server, shard).await? {
+        return open_as_a_move_was_to(file, journal, server, shard, number, sent).await;
+    }
+    if let Some(closed) = closed_here(file, server, shard).await? {
+        return open_again(file, journal, server, shard, number, closed).await;
+    }
+    Err(Failure::new(format!("the sequence of shard {shard} is gone"))
+        .at(format!("node {}", server.node))
+        .hint("`shardid verify` says what can be done"))
+}
+
 /// Opens a shard where a move was about to open it that is lost with its catalog: the node
 /// where it was is closed, and says that it lives here. What is left of that move is done as
 /// by [`effects`](shardid_cluster::effects) of a switched one, as far as the shard hangs on it.
@@ -97,35 +119,12 @@ async fn open_as_a_move_was_to(
     server: &mut MoveSession,
     shard: Shard,
     number: i64,
+    (mut source, schema): (MoveSession, String),
 ) -> Result<(), Failure> {
-    let (mut source, schema) = sent_from(file, server, shard).await?;
     claim(journal, &mut [&mut source, &mut *server], shard, number).await?;
-    let target = MoveSession::connect_as(file, &server.node, server.term()).await?;
-    let record = Move {
-        // It is in no journal.
-        id: 0,
-        shard,
-        source: source.node.clone(),
-        target: target.node.clone(),
-        kind: MoveKind::Copy,
-        rollback_of: None,
-        schema,
-        way_back: false,
-        state: MoveState::Switched,
-        shape: None,
-        seal: None,
-        followed: None,
-        origin: None,
-        whole: None,
-        rules: None,
-        opening: false,
-        was_switched: true,
-        planned_us: 0,
-        since_us: 0,
-        retired_us: None,
-        retiring: false,
-        planned_by: String::new(),
-    };
+    let mut target = MoveSession::connect_as(file, &server.node, server.term()).await?;
+    check_whole(&mut source, &mut target, shard).await?;
+    let record = in_no_journal(shard, &source.node, &target.node, schema);
     let options = Options {
         fence_max: Duration::ZERO,
         verify: Verify::None,
@@ -154,23 +153,107 @@ async fn open_as_a_move_was_to(
     fence::open(&mut context).await
 }
 
-/// The node that has sent a shard to another one, and the schema that it lives in.
+/// Refuses to open a shard where nothing shows that all of its rows are: the node was promoted or restored
+/// since the plan was made.
+async fn check_whole(
+    source: &mut MoveSession,
+    target: &mut MoveSession,
+    shard: Shard,
+) -> Result<(), Failure> {
+    let noted: Vec<NotedRow> = source.rows(sqlx::query_as(sql!("look/noted.sql"))).await?;
+    let noted = noted.iter().find(|row| row.shard == shard.as_sql());
+    let whole = noted.and_then(NotedRow::whole);
+    let why = match whole {
+        Some(whole) => match lost(&whole, &descent(target).await?.descent) {
+            None => return Ok(()),
+            why => why,
+        },
+        None => None,
+    };
+    let shards = std::iter::once(shard).collect();
+    let (node, home) = (target.node.clone(), source.node.clone());
+    Err(Failure::from(Refusal::MayLack { shards, node, home, why }))
+}
+
+/// Where a shard goes back to that was closed there: where it was to be opened, and the schema.
+async fn closed_here(
+    file: &ClusterFile,
+    server: &mut MoveSession,
+    shard: Shard,
+) -> Result<Option<(NodeName, String)>, Failure> {
+    let query = sqlx::query_as(sql!("move/journal/closed.sql")).bind(shard.as_sql());
+    let closed: Option<(String, String)> = server.row(query).await?;
+    let known = |(node, schema): (String, String)| {
+        let (node, _) = file.postgres().find(|(other, _)| other.as_str() == node)?;
+        Some((node.clone(), schema))
+    };
+    Ok(closed.and_then(known))
+}
+
+/// Opens a shard again on the node that has closed it for a move which is lost with its catalog: it has
+/// all rows, and nothing shows that the other one does.
+async fn open_again(
+    file: &ClusterFile,
+    journal: &mut MoveJournal,
+    server: &mut MoveSession,
+    shard: Shard,
+    number: i64,
+    (target, schema): (NodeName, String),
+) -> Result<(), Failure> {
+    let mut other = MoveSession::connect(file, &target).await?;
+    claim(journal, &mut [&mut other, &mut *server], shard, number).await?;
+    let rules = sqlx::query_scalar(sql!("move/sequence/noted_rules.sql")).bind(shard.as_sql());
+    let rules: Vec<String> = server.column(rules).await?;
+    let record = Move {
+        rules: (!rules.is_empty()).then(|| rules.join(";\n")),
+        ..in_no_journal(shard, &server.node, &target, schema)
+    };
+    open_on_source(file, journal, server, &record).await
+}
+
+/// A move that is lost with its catalog, and has switched.
+fn in_no_journal(shard: Shard, source: &NodeName, target: &NodeName, schema: String) -> Move {
+    Move {
+        id: 0,
+        shard,
+        source: source.clone(),
+        target: target.clone(),
+        kind: MoveKind::Copy,
+        rollback_of: None,
+        schema,
+        way_back: false,
+        state: MoveState::Switched,
+        shape: None,
+        seal: None,
+        followed: None,
+        origin: None,
+        whole: None,
+        rules: None,
+        opening: false,
+        was_switched: true,
+        planned_us: 0,
+        since_us: 0,
+        retired_us: None,
+        retiring: false,
+        planned_by: String::new(),
+    }
+}
+
+/// The node that has sent a shard here, and the schema that it lives in there.
 async fn sent_from(
     file: &ClusterFile,
     server: &MoveSession,
     shard: Shard,
-) -> Result<(MoveSession, String), Failure> {
+) -> Result<Option<(MoveSession, String)>, Failure> {
     for (node, _) in file.postgres().filter(|(node, _)| **node != server.node) {
         let mut other = MoveSession::connect(file, node).await?;
         let query = sqlx::query_scalar(sql!("move/journal/sent.sql"));
         let query = query.bind(shard.as_sql()).bind(server.node.as_str());
         if let Some(schema) = other.column(query).await?.pop() {
-            return Ok((other, schema));
+            return Ok(Some((other, schema)));
         }
     }
-    Err(Failure::new(format!("the sequence of shard {shard} is gone"))
-        .at(format!("node {}", server.node))
-        .hint("`shardid verify` says what can be done"))
+    Ok(None)
 }
 
 /// Draws a term above one that a node knows.

@@ -1,6 +1,6 @@
 //! Where do the writes of a node come from, by its server and the timelines before?
 
-use shardid_cluster::{Descent, Lineage};
+use shardid_cluster::{Descent, Lineage, Whole};
 
 /// What a node says of where its writes come from, and of what follows it.
 #[derive(sqlx::FromRow)]
@@ -42,4 +42,26 @@ fn timelines(history: &str) -> Vec<(u32, u64)> {
         Some((timeline, (high << 32) | low))
     };
     history.lines().filter_map(line).collect()
+}
+
+/// What a node was when it had all rows of a shard, as the node that closed the shard has it noted.
+#[derive(sqlx::FromRow)]
+pub(crate) struct NotedRow {
+    pub(crate) shard: i32,
+    system_identifier: i64,
+    timeline: i64,
+    database: i64,
+    position: i64,
+}
+
+impl NotedRow {
+    /// The same, read.
+    pub(crate) fn whole(&self) -> Option<Whole> {
+        let of = Lineage {
+            system_identifier: self.system_identifier,
+            timeline: u32::try_from(self.timeline).ok()?,
+        };
+        let database = u32::try_from(self.database).ok()?;
+        Some(Whole { of, database, position: self.position.cast_unsigned() })
+    }
 }

@@ -14,6 +14,7 @@ use sqlx::{Connection, FromRow};
 
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
+use crate::postgres::descent::{DescentRow, NotedRow, Owner};
 use crate::postgres::followers::{self, Following, JournalStream};
 use crate::postgres::{catalog, connect, failure, sql};
 
@@ -188,6 +189,8 @@ async fn look_inside(
         dropped: ShardSet::new(),
         moved: BTreeMap::new(),
         sent: ShardSet::new(),
+        wholes: BTreeMap::new(),
+        descent: None,
         copies: ShardSet::new(),
         unstamped: ShardSet::new(),
         copy_of: None,
@@ -229,6 +232,24 @@ async fn look_inside(
             .map_err(failed)?;
         for row in rows {
             sort_in(&mut truth, row).map_err(odd)?;
+        }
+        if !truth.sent.is_empty() {
+            let noted: Vec<NotedRow> = sqlx::query_as(sql!("look/noted.sql"))
+                .fetch_all(&mut *connection)
+                .await
+                .map_err(failed)?;
+            for row in noted {
+                let shard = Shard::try_from(row.shard).map_err(|error| odd(error.to_string()))?;
+                truth.wholes.extend(row.whole().map(|whole| (shard, whole)));
+            }
+        }
+        // A file of the server's is not for everybody to read, and who may not opens nothing.
+        if server.superuser {
+            let row: Option<DescentRow> = sqlx::query_as(sql!("move/clean/descent.sql"))
+                .fetch_optional(&mut *connection)
+                .await
+                .map_err(failed)?;
+            truth.descent = row.map(|row| Owner::from(row).descent);
         }
         let fences: Vec<i32> = sqlx::query_scalar(sql!("look/fences.sql"))
             .fetch_one(&mut *connection)

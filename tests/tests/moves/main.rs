@@ -17,6 +17,7 @@ mod guard;
 mod hints;
 mod letter;
 mod lost;
+mod lost_twice;
 mod matrix;
 mod network;
 mod nodes;

@@ -287,7 +287,8 @@ fn places(declared: &Declared, truth: &Truth) -> Vec<Refusal> {
                 });
             }
         }
-        let home = truth.catalog.map.on(name).and(&ours).without(&truth.awaited(name));
+        let to_open = truth.awaited(name).or(&truth.recalled(name));
+        let home = truth.catalog.map.on(name).and(&ours).without(&to_open);
         for (to, shards) in &seen.moved {
             let gone = shards.and(&home);
             if !gone.is_empty() {

@@ -44,8 +44,9 @@ pub(super) fn steps(
         steps.push(Step::RebuildMap { map: map.clone() });
     }
     for (name, seen) in in_file_order(declared, truth) {
-        // Those that a lost move was about to open here are opened, not made.
-        let others = truth.catalog.moving.or(&truth.awaited(name).and(&map.on(name)));
+        // Those that a lost move was about to open here, or has closed and goes back to, are opened, not made.
+        let to_open = truth.awaited(name).and(&map.on(name)).or(&truth.recalled(name));
+        let others = truth.catalog.moving.or(&to_open);
         let missing = map.on(name).without(&seen.held()).without(&others);
         if !missing.is_empty() {
             steps.push(Step::CreateShards { node: name.clone(), shards: missing });
@@ -54,6 +55,7 @@ pub(super) fn steps(
     }
     for (name, seen) in in_file_order(declared, truth) {
         let shut = seen.fenced.or(&seen.fences).or(&truth.awaited(name));
+        let shut = shut.or(&truth.recalled(name));
         let shut = shut.and(&map.on(name)).without(&truth.catalog.moving);
         if !shut.is_empty() {
             steps.push(Step::OpenShards { node: name.clone(), shards: shut });

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use semver::Version;
 
 use super::*;
+use crate::ahead::{Descent, Lineage, Whole};
 use crate::declared::{DeclaredNode, Engine};
 use crate::follower::{FollowerRole, follower_role};
 use crate::identity::Identity;
@@ -71,6 +72,8 @@ fn empty_server(number: i64) -> NodeTruth {
         dropped: ShardSet::new(),
         moved: BTreeMap::new(),
         sent: ShardSet::new(),
+        wholes: BTreeMap::new(),
+        descent: None,
         copies: ShardSet::new(),
         unstamped: ShardSet::new(),
         copy_of: None,
@@ -175,6 +178,7 @@ fn take(declared: &Declared, truth: &mut Truth, step: &Step) {
             for known in seen.moved.values_mut() {
                 *known = known.without(shards);
             }
+            seen.sent = seen.sent.without(shards);
         }
         Step::RemoveNode { node } => {
             assert!(truth.catalog.map.on(node).is_empty());

@@ -32,14 +32,14 @@ fn moved() -> (Declared, Truth) {
 
 /// What is rebuilt is the map that there was, in a new term; and then there is nothing to do.
 fn is_rebuilt(declared: &Declared, mut truth: Truth, term: i64) {
-    truth.rebuild_map(declared).unwrap();
+    truth.rebuild_map(declared, false).unwrap();
     let plan = take_all(declared, &mut truth);
     assert!(plan.steps.iter().any(|step| matches!(step, Step::RebuildMap { .. })), "{plan:?}");
     assert!(!plan.steps.iter().any(|step| matches!(step, Step::CreateShards { .. })), "{plan:?}");
     assert_eq!(truth.catalog.map.version, MapVersion(term * 1_000_000_000 + 1));
     assert_eq!(truth.catalog.map.on(&node("pg2")).to_string(), "0,4-7");
     assert_eq!(plan_of(declared, &truth).unwrap().steps, []);
-    let again = truth.rebuild_map(declared).unwrap_err();
+    let again = truth.rebuild_map(declared, false).unwrap_err();
     assert!(again.to_string().contains("and no node a newer one"), "{again}");
 }
 
@@ -72,9 +72,9 @@ fn a_catalog_from_an_older_backup_is_brought_up_to_the_nodes() {
 #[test]
 fn a_catalog_that_is_as_new_as_the_nodes_is_left_alone() {
     let (declared, mut truth) = moved();
-    assert!(truth.rebuild_map(&declared).is_err());
+    assert!(truth.rebuild_map(&declared, false).is_err());
     let mut none = empty_servers(&declared);
-    assert!(none.rebuild_map(&declared).is_err(), "there was no cluster");
+    assert!(none.rebuild_map(&declared, false).is_err(), "there was no cluster");
 }
 
 #[test]
@@ -83,11 +83,11 @@ fn a_shard_that_is_on_no_node_or_on_two_is_nothing_to_make_a_map_from() {
     truth.catalog = CatalogTruth::default();
     let mut lost = truth.clone();
     lost.nodes.get_mut(&node("pg1")).unwrap().open = set("1-2");
-    let words = lost.rebuild_map(&declared).unwrap_err().to_string();
+    let words = lost.rebuild_map(&declared, false).unwrap_err().to_string();
     assert_eq!(words, "shard 3 is on no node of the cluster file");
     let pg1 = truth.nodes.get_mut(&node("pg1")).unwrap();
     pg1.fenced = set("0");
-    let words = truth.rebuild_map(&declared).unwrap_err().to_string();
+    let words = truth.rebuild_map(&declared, false).unwrap_err().to_string();
     assert_eq!(words, "shard 0 is open on two nodes, pg1 and pg2");
 }
 
@@ -102,7 +102,83 @@ fn closed_and_not_open() -> (Declared, Truth) {
     pg1.moved.entry("pg2".into()).or_default();
     let at_pg2 = pg1.moved.get_mut("pg2").unwrap();
     *at_pg2 = at_pg2.or(&sent);
+    // pg2 had all rows at position 500 of its first timeline.
+    let of = Lineage { system_identifier: 2, timeline: 1 };
+    let whole = Whole { of, database: 5, position: 500 };
+    let pg1 = truth.nodes.get_mut(&node("pg1")).unwrap();
+    pg1.wholes = sent.iter().map(|shard| (shard, whole)).collect();
+    descend(&mut truth, Descent { now: of, database: 5, position: 600, left: Vec::new() });
     (declared, truth)
+}
+
+/// Has pg2 say where its writes come from.
+fn descend(truth: &mut Truth, descent: Descent) {
+    truth.nodes.get_mut(&node("pg2")).unwrap().descent = Some(descent);
+}
+
+/// The standby that took over from pg2 lacked what had come last, and was opened.
+#[test]
+fn what_a_lost_move_was_about_to_open_goes_back_where_nothing_shows_that_it_has_all_rows() {
+    let (declared, whole) = closed_and_not_open();
+    let mut whole = whole;
+    whole.catalog = CatalogTruth::default();
+    let of = Lineage { system_identifier: 2, timeline: 2 };
+    let promoted = Descent { now: of, database: 5, position: 900, left: vec![(1, 499)] };
+    let mut behind = whole.clone();
+    descend(&mut behind, promoted.clone());
+    let mut unnoted = whole.clone();
+    unnoted.nodes.get_mut(&node("pg1")).unwrap().wholes.clear();
+    let mut unread = whole.clone();
+    unread.nodes.get_mut(&node("pg2")).unwrap().descent = None;
+    let says = "node pg2 may have lost rows of 2 shards (0-1) that had come to it: it was promoted or restored";
+    let nothing = "nothing shows that node pg2 has all rows of 2 shards (0-1), which a move has closed on pg1";
+    for (truth, words) in [(behind, says), (unnoted, nothing), (unread, nothing)] {
+        let refused = truth.clone().rebuild_map(&declared, false).unwrap_err();
+        assert!(refused.to_string().starts_with(words), "{refused}");
+        let hint = refused.hint();
+        assert!(hint.contains("`shardid catalog rebuild --accept-loss`"), "{hint}");
+        let mut truth = truth;
+        truth.rebuild_map(&declared, true).unwrap();
+        let plan = take_all(&declared, &mut truth);
+        let opened = Step::OpenShards { node: node("pg1"), shards: set("0-1") };
+        assert!(plan.steps.contains(&opened), "{plan:?}");
+        assert!(!plan.steps.iter().any(|step| matches!(step, Step::CreateShards { .. })));
+        assert!(set("0-1").without(&truth.nodes[&node("pg1")].open).is_empty());
+        assert!(truth.nodes[&node("pg2")].open.and(&set("0-1")).is_empty());
+        assert_eq!(plan_of(&declared, &truth).unwrap().steps, []);
+    }
+    // One that was promoted with all of it is opened; nothing is gone back to then.
+    for go_back in [false, true] {
+        let mut exact = whole.clone();
+        descend(&mut exact, Descent { left: vec![(1, 500)], ..promoted.clone() });
+        exact.rebuild_map(&declared, go_back).unwrap();
+        let plan = take_all(&declared, &mut exact);
+        let opened = Step::OpenShards { node: node("pg2"), shards: set("0-1") };
+        assert!(plan.steps.contains(&opened), "{plan:?}");
+    }
+}
+
+/// The map was made anew already, and the node was promoted before it opened the shards.
+#[test]
+fn a_map_that_waits_for_a_node_that_has_lost_rows_is_made_anew_where_that_is_accepted() {
+    let (declared, mut truth) = closed_and_not_open();
+    truth.catalog = CatalogTruth::default();
+    truth.rebuild_map(&declared, false).unwrap();
+    let map = truth.catalog.map.clone();
+    truth.catalog.rebuilt = false;
+    for seen in truth.nodes.values_mut() {
+        tell(seen, map.version.0);
+    }
+    let of = Lineage { system_identifier: 2, timeline: 2 };
+    descend(&mut truth, Descent { now: of, database: 5, position: 900, left: vec![(1, 400)] });
+    assert!(truth.clone().rebuild_map(&declared, false).is_err());
+    // A move that is in the journal has its own way back.
+    let mut moving = truth.clone();
+    moving.catalog.moving = set("0-1");
+    assert!(moving.rebuild_map(&declared, true).is_err());
+    truth.rebuild_map(&declared, true).unwrap();
+    assert!(set("0-1").without(&truth.catalog.map.on(&node("pg1"))).is_empty());
+    assert!(truth.catalog.map.version > map.version);
 }
 
 #[test]
@@ -119,7 +195,7 @@ fn what_a_lost_move_was_about_to_open_is_opened_there() {
         *known = known.without(&set("0-1"));
     }
     for mut truth in [truth, new] {
-        truth.rebuild_map(&declared).unwrap();
+        truth.rebuild_map(&declared, false).unwrap();
         let plan = take_all(&declared, &mut truth);
         let opened = Step::OpenShards { node: node("pg2"), shards: set("0-1") };
         assert!(plan.steps.contains(&opened), "{plan:?}");
@@ -137,7 +213,7 @@ fn a_map_that_was_told_is_not_taken_for_a_move() {
     let at_pg1 = truth.nodes.get_mut(&node("pg1")).unwrap();
     at_pg1.sent = ShardSet::new();
     assert!(truth.awaited(&node("pg2")).is_empty(), "pg1 publishes nothing");
-    assert!(truth.rebuild_map(&declared).is_err());
+    assert!(truth.rebuild_map(&declared, false).is_err());
     let (_, mut truth) = closed_and_not_open();
     let at_pg2 = &mut truth.nodes.get_mut(&node("pg2")).unwrap().moved;
     for known in at_pg2.values_mut() {
