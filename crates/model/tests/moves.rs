@@ -9,7 +9,8 @@ use shardid_model::moves::{Plot, Rule};
 use shardid_model::protocol::Protocol;
 
 plots! { moving moving_late moving_in_order going_back going_back_late moving_twice old_map numbers
-failing_over failing_over_late failing_over_back }
+failing_over failing_over_late failing_over_back failing_over_source failing_over_source_late
+losing_catalog losing_catalog_back }
 
 red! {
     read_with_term: moving without ReadWithTerm;
@@ -31,6 +32,9 @@ red! {
     hold_sequences: numbers without HoldSequences;
     check_target: failing_over without CheckTarget;
     check_target_back: failing_over_back without CheckTarget;
+    check_source: failing_over_source without CheckSource;
+    check_rebuilt: losing_catalog without CheckRebuilt;
+    check_rebuilt_back: losing_catalog_back without CheckRebuilt;
 }
 
 /// As it was at first: no terms, and a state that was read before the lock was had. Reading

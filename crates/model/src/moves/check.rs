@@ -37,6 +37,10 @@ pub enum Action {
     Draw,
     /// A standby that is behind takes over from the target.
     FailOver,
+    /// The same from the source.
+    FailOverSource,
+    /// The catalog is lost, and made anew from the nodes.
+    LoseCatalog,
 }
 
 /// Who takes part, and how often what happens.
@@ -60,8 +64,12 @@ pub struct Plot {
     pub writes: u8,
     /// How many numbers are taken.
     pub draws: u8,
-    /// How often a standby that is behind takes over.
+    /// How often a standby that is behind takes over from the target.
     pub fail_overs: u8,
+    /// And from the source, while its copy is made.
+    pub source_fail_overs: u8,
+    /// How often the catalog is lost.
+    pub catalog_losses: u8,
     /// Whether programs are killed.
     pub kills: bool,
     /// What is left out.
@@ -82,6 +90,8 @@ impl Plot {
             writes: 1,
             draws: 0,
             fail_overs: 0,
+            source_fail_overs: 0,
+            catalog_losses: 0,
             kills: true,
             rules: Rules::default(),
         }
@@ -131,6 +141,26 @@ impl Plot {
         Self { fail_overs: 1, losses: 0, fences: 0, ..Self::going_back() }
     }
 
+    /// A standby that is behind takes over from the node that the shard is copied from.
+    pub fn failing_over_source() -> Self {
+        Self { source_fail_overs: 1, ..Self::moving_in_order() }
+    }
+
+    /// The same where what a server was told may be done late.
+    pub fn failing_over_source_late() -> Self {
+        Self { source_fail_overs: 1, ..Self::moving_late() }
+    }
+
+    /// The catalog is lost, and a standby that is behind takes over from the node that the shard goes to.
+    pub fn losing_catalog() -> Self {
+        Self { fail_overs: 1, catalog_losses: 1, writes: 1, ..Self::moving_in_order() }
+    }
+
+    /// The same of the node that a shard goes back to.
+    pub fn losing_catalog_back() -> Self {
+        Self { fail_overs: 1, catalog_losses: 1, losses: 0, fences: 0, ..Self::going_back() }
+    }
+
     /// The client goes by a map of two moves ago.
     pub fn old_map() -> Self {
         Self { old_map: true, ..Self::moving_in_order() }
@@ -143,7 +173,8 @@ impl Plot {
 
     fn world(&self) -> World {
         let copy = Copy { rows: 0, last: 0, closed: false, held: None, gate: Gate::Open };
-        let home = Node { copy: Some(copy), says: Says::Open, term: 0, stream: None, life: 0 };
+        let home =
+            Node { copy: Some(copy), says: Says::Open, term: 0, stream: None, sent: None, life: 0 };
         let other = Node { copy: None, says: Says::Moved, ..home };
         let mut world = World {
             nodes: [home, other],
@@ -164,6 +195,9 @@ impl Plot {
             writes: self.writes,
             draws: self.draws,
             fail_overs: 0,
+            source_fail_overs: self.source_fail_overs,
+            catalog_losses: self.catalog_losses,
+            was_rebuilt: false,
         };
         if self.has_moved {
             // Whoever believed it to be there still does.
@@ -253,6 +287,8 @@ impl Plot {
             Action::Write => w.write(),
             Action::Draw => w.draw(),
             Action::FailOver => w.fail_over(),
+            Action::FailOverSource => w.fail_over_source(),
+            Action::LoseCatalog => w.lose_catalog(self.rules),
         };
         if done {
             self.skip(w);
@@ -263,7 +299,7 @@ impl Plot {
 
 /// Whether a statement waits for another program's session.
 fn waits(world: &World, who: usize, statement: Statement) -> bool {
-    let (Statement::Hold(node, _) | Statement::Guard(node) | Statement::Drop(node)) = statement
+    let (Statement::Hold(node, _) | Statement::Guard(node, _) | Statement::Drop(node)) = statement
     else {
         return false;
     };
@@ -317,6 +353,12 @@ impl Model for Plot {
         actions.extend([Action::Write, Action::Draw]);
         if world.fail_overs > 0 {
             actions.push(Action::FailOver);
+        }
+        if world.source_fail_overs > 0 {
+            actions.push(Action::FailOverSource);
+        }
+        if world.catalog_losses > 0 {
+            actions.push(Action::LoseCatalog);
         }
     }
 

@@ -28,6 +28,29 @@ impl World {
                 }
             }
         }
+        // The copy may have what its source has lost: that is brought over, and the loss accepted.
+        let held_back = self.standing().filter(|id| self.source_has_lost(*id));
+        if let Some(id) = held_back.filter(|_| !ended) {
+            let mut world = self.clone();
+            world.bring_over(id);
+            if let Some(wrong) = world.alone(Task::Abort, rules) {
+                return Some(wrong);
+            }
+            if world.standing().is_none() {
+                return world.wrong_at_rest();
+            }
+        }
+        let open_again = self.standing().filter(|id| self.source_is_open(*id));
+        if let Some(id) = open_again.filter(|_| !ended) {
+            let mut world = self.clone();
+            world.take_over(id);
+            if let Some(wrong) = world.alone(Task::Resume, rules) {
+                return Some(wrong);
+            }
+            if world.standing().is_none() {
+                return world.wrong_at_rest();
+            }
+        }
         (!ended).then_some("neither resume nor abort ends it")
     }
 

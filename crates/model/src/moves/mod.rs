@@ -6,7 +6,8 @@
 //! its terms, the journal and the nodes. What can happen between any two steps: a program is
 //! killed, loses the lock of the shard without knowing, gives its fence up, or dies with a
 //! statement under way that a server runs at any later moment, however late; and a standby that lacks what
-//! came last takes over from the node to which the map has just taken the shard.
+//! came last takes over from the node to which the map has just taken the shard, or from the one that it is copied from;
+//! and the catalog is lost, and its map made anew by the very [`shardid_cluster::Truth::rebuild_map`].
 //!
 //! The properties: one node at most has the shard open; no row that was acknowledged is
 //! missing where the shard lives, and no number of a sequence is given twice; whatever stands,
@@ -25,6 +26,7 @@
 mod check;
 mod ends;
 mod program;
+mod rebuild;
 mod rule;
 mod run;
 mod statement;

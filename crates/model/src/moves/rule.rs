@@ -34,6 +34,10 @@ pub enum Rule {
     NoteFirst,
     /// A target that lacks what it had is not opened.
     CheckTarget,
+    /// A copy that may have what its source has lost is not dropped.
+    CheckSource,
+    /// Nor is a target opened so where the catalog is lost.
+    CheckRebuilt,
 }
 
 impl From<Rule> for u32 {

@@ -23,9 +23,17 @@ impl World {
         match statement {
             Statement::MakeStream(from, of) => {
                 let of = u8::try_from(of).expect("moves are few");
-                self.nodes[usize::from(from)].stream = Some(of);
+                let from = usize::from(from);
+                // A new slot would begin behind what was written since the old one was lost.
+                if self.nodes[from].stream == Some(of) && !self.is_sending(from) {
+                    return false;
+                }
+                self.nodes[from].stream = Some(of);
             }
-            Statement::EndStream(from) => self.nodes[usize::from(from)].stream = None,
+            Statement::EndStream(from) => {
+                self.nodes[usize::from(from)].stream = None;
+                self.nodes[usize::from(from)].sent = None;
+            }
             Statement::MakeCopy(_) => {
                 let gate = match rules.hold(Rule::GuardNewCopy) {
                     true => Gate::Guarded,
@@ -64,7 +72,14 @@ impl World {
                 copy.last = to;
                 copy.closed &= !bounds;
             }
-            Statement::Guard(_) => {
+            Statement::Guard(_, whole) => {
+                // One that took over has lost its fence: what was written since is there alone.
+                if node.says == Says::Open {
+                    return false;
+                }
+                if node.says != Says::Moved {
+                    node.sent = Some(whole);
+                }
                 if let Some(copy) = node.copy.as_mut() {
                     copy.gate = Gate::Guarded;
                     copy.closed = true;
@@ -109,6 +124,11 @@ impl World {
             Statement::Advance(_, from, event) => return self.advance(id, from, event, rules),
             Statement::NoteCopy(_, node) => self.moves[id].copy_left = Some(node),
             Statement::NoteStream(_, from) => {
+                let node = self.nodes[usize::from(from)];
+                let is_made = node.stream.is_some_and(|of| usize::from(of) == id);
+                if self.moves[id].source == from && !is_made {
+                    self.moves[id].origin = Some(node.life);
+                }
                 self.moves[id].stream_left[usize::from(from)] = true;
             }
             Statement::ForgetCopy(_) => self.moves[id].copy_left = None,
@@ -192,6 +212,7 @@ impl World {
             term: 0,
             retiring: false,
             retired: false,
+            origin: None,
             whole: None,
             was_switched: false,
             copy_left: None,

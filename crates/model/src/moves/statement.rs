@@ -33,8 +33,8 @@ pub enum Statement {
     Hold(u8, u8),
     /// It is brought to a number; with its bounds, where the copy was closed.
     Place(u8, u8, bool),
-    /// The node says where the shard is, and the sequence ends.
-    Guard(u8),
+    /// The node says where the shard is, and in which of its lives the other one had all rows; the sequence ends.
+    Guard(u8, Option<u8>),
     /// The node has the shard.
     Open(u8),
     /// The sequence ends.
@@ -52,7 +52,7 @@ impl Statement {
             | Self::Lower(node)
             | Self::Hold(node, _)
             | Self::Place(node, ..)
-            | Self::Guard(node)
+            | Self::Guard(node, _)
             | Self::Open(node)
             | Self::Close(node)
             | Self::Drop(node) => Some(node),

@@ -110,6 +110,7 @@ impl World {
             Effect::NoteTarget | Effect::CheckTarget if part == 0 && self.has_fail_overs() => {
                 Todo::Own
             }
+            Effect::CheckSource if part == 0 && self.source_has_lost(id) => Todo::Own,
             Effect::OpenSource if record.was_switched => {
                 let node = self.nodes[usize::from(source)];
                 match (part, node.copy) {
@@ -125,7 +126,7 @@ impl World {
                 });
                 match (part, program.last) {
                     (0, _) if !held => Todo::Run(Statement::Hold(source, program.number)),
-                    (1, _) => Todo::Run(Statement::Guard(source)),
+                    (1, _) => Todo::Run(Statement::Guard(source, record.whole)),
                     (2, Some(last)) if self.nodes[usize::from(target)].says != Says::Open => {
                         Todo::Run(Statement::Place(target, last, false))
                     }
@@ -307,7 +308,15 @@ impl World {
                 }
                 self.go_on(who, None, rules);
             }
-            At::Effect(number, _) if self.is_note(&program, number) => {
+            At::Effect(number, _) if self.is_at(&program, number, Effect::CheckSource) => {
+                // Whether the source has all that the copy may have.
+                if rules.hold(Rule::CheckSource) {
+                    self.fail(who);
+                    return true;
+                }
+                self.go_on(who, None, rules);
+            }
+            At::Effect(number, _) if self.is_at(&program, number, Effect::NoteTarget) => {
                 if rules.hold(Rule::JournalTerm) && self.moves[id].term != program.term {
                     self.fail(who);
                     return true;
@@ -321,8 +330,8 @@ impl World {
                 let record = self.moves[id];
                 let source = self.nodes[usize::from(record.source)];
                 let target = self.nodes[usize::from(record.target())];
-                let (Some(from), Some(to), Some(_)) = (source.copy, target.copy, source.stream)
-                else {
+                let is_sending = self.is_sending(usize::from(record.source));
+                let (Some(from), Some(to), true) = (source.copy, target.copy, is_sending) else {
                     self.fail(who);
                     return true;
                 };
@@ -336,10 +345,10 @@ impl World {
         true
     }
 
-    /// Whether a program is about to note what the target is.
-    fn is_note(&self, program: &Program, number: u8) -> bool {
+    /// Whether a program is at an effect.
+    fn is_at(&self, program: &Program, number: u8, effect: Effect) -> bool {
         let all = effects(self.moves[usize::from(program.id)].kind, program.state);
-        all.get(usize::from(number)) == Some(&Effect::NoteTarget)
+        all.get(usize::from(number)) == Some(&effect)
     }
 
     /// Something was refused: behind the fence, that is given up.

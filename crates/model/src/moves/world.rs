@@ -1,8 +1,9 @@
 //! What is the state of nodes, catalog, programs and the client at one moment?
 
-use shardid_cluster::{MoveKind, MoveState};
+use shardid_cluster::{MoveKind, MoveState, Origin, copy_ahead};
 
 use super::program::Program;
+use super::rebuild::{END, descent, lineage};
 use super::statement::Statement;
 
 /// Whom a copy lets write.
@@ -53,6 +54,9 @@ pub struct Node {
     pub term: u8,
     /// Whether what is written here is carried to the other node: for which move.
     pub stream: Option<u8>,
+    /// Whether the shard is published here by the move that closed it, and in which of its lives the other
+    /// node had all rows, as noted then.
+    pub sent: Option<Option<u8>>,
     /// How often a standby that was behind has taken over.
     pub life: u8,
 }
@@ -74,6 +78,8 @@ pub struct Record {
     pub retiring: bool,
     /// And is gone.
     pub retired: bool,
+    /// Noted: in which of its lives the source was when the copy began.
+    pub origin: Option<u8>,
     /// Noted: in which of its lives the target has had all rows.
     pub whole: Option<u8>,
     /// The map has had the shard on the target by it.
@@ -128,14 +134,20 @@ pub struct World {
     pub writes: u8,
     /// How many numbers of the sequence may still be taken.
     pub draws: u8,
-    /// How often a standby that is behind may still take over.
+    /// How often a standby that is behind may still take over from the target.
     pub fail_overs: u8,
+    /// And from the source, while its copy is made.
+    pub source_fail_overs: u8,
+    /// How often the catalog may still be lost.
+    pub catalog_losses: u8,
+    /// Whether it was: what moves have left then nobody knows, but for `verify`.
+    pub was_rebuilt: bool,
 }
 
 impl World {
     /// The node of the move that replicates its writes to the other, if it may.
     pub(crate) fn deliver(&mut self, from: usize) -> bool {
-        let (Some(_), Some(source)) = (self.nodes[from].stream, self.nodes[from].copy) else {
+        let (true, Some(source)) = (self.is_sending(from), self.nodes[from].copy) else {
             return false;
         };
         let Some(target) = self.nodes[1 - from].copy.as_mut() else { return false };
@@ -143,6 +155,93 @@ impl World {
             return false;
         }
         target.rows |= source.rows;
+        true
+    }
+
+    /// Whether a node has what the other one follows it by: a standby that took over has not.
+    pub(crate) fn is_sending(&self, from: usize) -> bool {
+        let node = &self.nodes[from];
+        node.stream.is_some_and(|of| {
+            let record = &self.moves[usize::from(of)];
+            let is_source = usize::from(record.source) == from;
+            !is_source || record.origin.is_none_or(|origin| origin == node.life)
+        })
+    }
+
+    /// Whether the source of a move may lack what its new copy has.
+    pub(crate) fn source_has_lost(&self, id: usize) -> bool {
+        let record = &self.moves[id];
+        let life = self.nodes[usize::from(record.source)].life;
+        record.kind == MoveKind::Copy
+            && record.copy_left == Some(record.target())
+            && record.origin.is_some_and(|origin| {
+                let origin = Some(Origin { of: lineage(origin), database: 5 });
+                copy_ahead(origin, &descent(life, END - 1), Some(END), true).is_some()
+            })
+    }
+
+    /// Whether a move is switched, and its source open again behind its back.
+    pub(crate) fn source_is_open(&self, id: usize) -> bool {
+        let record = &self.moves[id];
+        let says = self.nodes[usize::from(record.source)].says;
+        record.state == MoveState::Switched && says == Says::Open
+    }
+
+    /// Somebody accepts that the source is closed, and takes over what was written there since.
+    pub(crate) fn take_over(&mut self, id: usize) {
+        let (source, target) = (self.moves[id].source, self.moves[id].target());
+        let node = &mut self.nodes[usize::from(source)];
+        node.says = Says::Fenced;
+        let Some(copy) = node.copy.as_mut() else { return };
+        copy.gate = Gate::Fenced;
+        let rows = copy.rows;
+        if let Some(copy) = self.nodes[usize::from(target)].copy.as_mut() {
+            copy.rows |= rows;
+        }
+    }
+
+    /// Somebody compares both copies, brings over to the source what it has lost, and accepts that the copy goes.
+    pub(crate) fn bring_over(&mut self, id: usize) {
+        let (source, target) = (self.moves[id].source, self.moves[id].target());
+        let rows = self.nodes[usize::from(target)].copy.map_or(0, |copy| copy.rows);
+        let node = &mut self.nodes[usize::from(source)];
+        self.moves[id].origin = Some(node.life);
+        if let Some(copy) = node.copy.as_mut() {
+            copy.rows |= rows;
+        }
+    }
+
+    /// A standby that was behind takes over from the source of a move, before that has closed it: it has no
+    /// fence, and nothing follows it. What no node has is lost with the server.
+    pub(crate) fn fail_over_source(&mut self) -> bool {
+        use MoveState::{Aborting, Copying, Fenced, Following, Switched};
+        let Some(record) = self.standing().map(|id| self.moves[id]) else { return false };
+        let is_at = matches!(record.state, Copying | Following | Fenced | Switched | Aborting);
+        if !is_at || record.kind != MoveKind::Copy {
+            return false;
+        }
+        let target = self.nodes[usize::from(record.target())];
+        // An old copy of an earlier move is another matter: it is held back by itself.
+        let is_its_own = record.copy_left == Some(record.target()) || record.was_switched;
+        // And one that is being dropped was looked at while the source had all.
+        let goes = self.late.is_some_and(|(it, _)| it == Statement::Drop(record.target()));
+        let rows = target.copy.filter(|_| is_its_own && !goes).map_or(0, |copy| copy.rows);
+        let source = &mut self.nodes[usize::from(record.source)];
+        if source.says == Says::Moved || target.says == Says::Open {
+            return false;
+        }
+        let Some(copy) = source.copy.as_mut() else { return false };
+        *copy = Copy { rows: 0, last: 0, closed: false, held: None, gate: Gate::Open };
+        source.says = Says::Open;
+        source.life += 1;
+        self.acknowledged &= rows;
+        for who in 0..self.programs.len() {
+            self.leave(who);
+        }
+        if self.late.is_some_and(|(statement, _)| statement.node() == Some(record.source)) {
+            self.late = None;
+        }
+        self.source_fail_overs -= 1;
         true
     }
 
@@ -244,6 +343,10 @@ impl World {
                     && !m.retired
             })
         };
+        // `verify` names what was left before a catalog was made anew.
+        if self.was_rebuilt {
+            return None;
+        }
         if other.copy.is_some() && !known(1 - self.owner) {
             return Some("a copy is left that no move knows of");
         }
