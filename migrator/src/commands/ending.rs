@@ -188,8 +188,12 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
         if *state == MoveState::Switched && gone == Some(&record.target) {
             return Ok(Todo::Do(format!("shard {shard} goes back to {source}")));
         }
-        if let Some(why) = lost.get(id).filter(|_| gone.is_none()) {
-            moving::check_not_opened(record, *why, accept_loss)?;
+        if let Some(target) = lost.get(id).filter(|_| gone.is_none()) {
+            let why = target.why;
+            if target.is_open {
+                return Err(moving::open_there(record, why));
+            }
+            moving::check_not_opened(record, why, accept_loss)?;
             let lacks = may_lack(shard);
             return Ok(Todo::Do(format!(
                 "shard {shard} goes back to {source}: node {} {lacks}: {why}",

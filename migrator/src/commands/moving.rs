@@ -241,11 +241,17 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
         ));
     }
     for record in &moves {
-        let Some(why) = lost.get(&record.id) else { continue };
+        let Some(lost) = lost.get(&record.id) else { continue };
         let Move { id, shard, source, target, .. } = record;
+        let (lacks, why) = (may_lack(shard), lost.why);
+        let instead = match lost.is_open {
+            true => {
+                format!("it is open there: `shardid resume {id} --accept-loss` goes on with it")
+            }
+            false => format!("`shardid abort {id}` goes back to {source}"),
+        };
         talk::line(format_args!(
-            "move {id} is switched, and node {target} {}: {why}: `shardid abort {id}` goes back to {source}",
-            may_lack(shard)
+            "move {id} is switched, and node {target} {lacks}: {why}: {instead}"
         ));
     }
     Ok(())

@@ -17,17 +17,34 @@ use crate::postgres::sql;
 /// How long a lock is waited for where the shard takes no writes anyway.
 const LOCK_MS: u64 = 10_000;
 
-/// The switched moves whose target has lost rows, by number, and why; as far as their targets answer.
-pub(crate) async fn lost_targets(file: &ClusterFile) -> Result<BTreeMap<i64, Ahead>, Failure> {
+/// A target that has lost rows.
+pub(crate) struct LostTarget {
+    pub(crate) why: Ahead,
+    /// Whether the shard is open there all the same.
+    pub(crate) is_open: bool,
+}
+
+/// The switched moves whose target has lost rows, by number; as far as their targets answer.
+pub(crate) async fn lost_targets(file: &ClusterFile) -> Result<BTreeMap<i64, LostTarget>, Failure> {
     let moves = MoveJournal::look(file).await?.list(0).await?;
     let mut found = BTreeMap::new();
     for record in moves.iter().filter(|record| record.state == MoveState::Switched) {
         let Ok(mut target) = MoveSession::look(file, &record.target).await else { continue };
         if let Ok(Some(why)) = has_lost(&mut target, record).await {
-            found.insert(record.id, why);
+            let open = sqlx::query_scalar(sql!("move/sequence/is_open.sql"));
+            let open: Vec<bool> = target.column(open.bind(record.shard.as_sql())).await?;
+            found.insert(record.id, LostTarget { why, is_open: open == [true] });
         }
     }
     Ok(found)
+}
+
+/// Why a move does not go back from a target that was opened without the rows that it has lost.
+pub(crate) fn open_there(record: &Move, why: Ahead) -> Failure {
+    let Move { id, shard, target, .. } = record;
+    Failure::new(format!("shard {shard} is open on {target}: {why}")).standing().hint(format!(
+        "look what is written there; `shardid resume {id} --accept-loss` goes on with it"
+    ))
 }
 
 /// Refuses to go back from a target on which somebody may have written, unless that is accepted.
@@ -60,16 +77,11 @@ pub(crate) async fn go_back(
             .standing()
             .hint(format!("`shardid resume {id}` goes on")));
     };
-    check_not_opened(&context.record, why, accept_loss)?;
     let open = sqlx::query_scalar(sql!("move/sequence/is_open.sql")).bind(shard.as_sql());
     if context.target.column::<bool>(open).await? == [true] {
-        let node = &context.target.node;
-        return Err(Failure::new(format!("shard {shard} is open on {node}: {why}"))
-            .standing()
-            .hint(format!(
-                "look what is written there; `shardid resume {id} --accept-loss` goes on with it"
-            )));
+        return Err(open_there(&context.record, why));
     }
+    check_not_opened(&context.record, why, accept_loss)?;
     context.advance(MoveEvent::GoBack).await
 }
 

@@ -22,6 +22,12 @@ pub(super) async fn clean_up(context: &mut MoveContext<'_>) -> Result<(), Failur
 
 /// Removes everything that a move has made, as if it had never been.
 pub(super) async fn remove_all(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    // What had ended with the target that was opened is there again on a standby of then.
+    if context.record.was_switched {
+        let name = context.record.stream();
+        let publisher = Some(&mut context.source);
+        stream::remove_subscription(&mut context.target, publisher, &name).await?;
+    }
     for left in context.journal.leftovers(context.record.id).await? {
         remove_by_name(context, &left).await?;
     }

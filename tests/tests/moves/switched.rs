@@ -62,10 +62,12 @@ fn a_promoted_target_that_lacks_rows_is_not_opened_and_the_move_goes_back() {
         ("switched/before-CheckTarget", &["--no-rollback"][..]),
         ("switched/after-GuardSource", &[]),
         ("switched/after-OpenTarget", &[]),
+        // Which has ended what is there again on the standby.
+        ("switched/after-EndStream", &[]),
     ] {
         let mut estate = Estate::start(2, 4);
         let (shard, write, id, standby) = cut_move(&estate, place, more);
-        let was_open = place == "switched/after-OpenTarget";
+        let was_open = matches!(place, "switched/after-OpenTarget" | "switched/after-EndStream");
         let last = estate.psql("pg1", &rows(shard));
         let mut of_shard = estate.node("pg1").connect(DATABASE);
         let before: i64 = of_shard
@@ -160,6 +162,13 @@ fn a_target_that_lacks_rows_is_opened_where_that_is_accepted_and_the_old_copy_st
     let (shard, write, id, standby) = cut_move(&estate, place, &["--no-rollback"]);
     let last = estate.psql("pg1", &rows(shard));
     fail_over(&mut estate, "pg2", standby);
+    estate.run_cut("switched/after-OpenTarget", &["resume", &id, "--accept-loss"]);
+    // It is not gone back from then, and only what goes on is named.
+    let on = format!("`shardid resume {id} --accept-loss` goes on with it");
+    for command in [&["moves"][..], &["abort", &id, "--yes"]] {
+        let said = estate.run(command).stderr;
+        assert!(said.contains(&on) && !said.contains("abort"), "{command:?}: {said}");
+    }
     estate.run(&["resume", &id, "--accept-loss"]).ok();
     estate.psql("pg2", &write);
     assert_eq!(estate.psql("pg1", &rows(shard)), last);
