@@ -95,7 +95,8 @@ impl Generator {
                     let wait_us = facts.layout.time_us(ready_tick) - clocks::now_us();
                     let left_us = give_up_us - clocks::steady_us();
                     // What can be behind the clock here is a new one only.
-                    if left_us <= 0 && place.made_here() && drift <= request.max_drift_ticks.max(1) {
+                    if left_us <= 0 && place.made_here() && drift <= request.max_drift_ticks.max(1)
+                    {
                         return Err(report::ahead_where_made(&name(), facts.shard.number()));
                     }
                     if left_us <= 0 {
