@@ -221,7 +221,8 @@ struct Run<'a> {
 
 impl Intent for Run<'_> {
     type State = ChangeState;
-    type Event = Limited;
+    /// Whether a server had passed its ceiling before it was limited.
+    type Event = bool;
 
     const PLACE: &'static str = "tickets/";
 
@@ -229,22 +230,20 @@ impl Intent for Run<'_> {
         next_change_state(self.change.state).map(|_| self.change.state)
     }
 
-    /// Says whether a server had passed its ceiling before it was limited.
-    async fn take_effects(&mut self) -> Result<Limited, Failure> {
+    async fn take_effects(&mut self) -> Result<bool, Failure> {
         self.journal.session.check_lock(&self.journal.node).await?;
         let state = self.change.state;
         let mut passed = false;
         for (number, effect) in change_effects(self.change).iter().enumerate() {
             cuts::at(format_args!("tickets/{state}/before-{}", number + 1));
-            let limited = act(&mut self.servers, &self.change.ticket, effect).await?;
-            passed |= limited == Limited::Passed;
+            passed |= act(&mut self.servers, &self.change.ticket, effect).await?;
             cuts::at(format_args!("tickets/{state}/after-{}", number + 1));
         }
-        Ok(if passed { Limited::Passed } else { Limited::Yes })
+        Ok(passed)
     }
 
-    async fn advance(&mut self, limited: Limited) -> Result<(), Failure> {
-        if limited == Limited::Passed {
+    async fn advance(&mut self, passed: bool) -> Result<(), Failure> {
+        if passed {
             // Clients were quicker than the margin: a higher floor, and again.
             let floor = higher_floor(self.file, self.change).await?;
             return self.journal.raise_floor(self.change, floor).await;
@@ -259,24 +258,24 @@ impl Intent for Run<'_> {
     }
 }
 
+/// Whether a server had passed its ceiling before it was limited.
 async fn act(
     servers: &mut Servers,
     ticket: &TicketName,
     effect: &ChangeEffect,
-) -> Result<Limited, Failure> {
+) -> Result<bool, Failure> {
     let (ChangeEffect::Limit { node, .. }
     | ChangeEffect::Restep { node, .. }
     | ChangeEffect::Create { node, .. }
     | ChangeEffect::Retire { node, .. }) = effect;
     let server = servers.get_mut(node).expect("all servers that are asked are connected");
     match effect {
-        ChangeEffect::Limit { ceiling, .. } => {
-            let limited = server.limit(ticket, *ceiling).await?;
-            if limited == Limited::Yes {
+        ChangeEffect::Limit { ceiling, .. } => match server.limit(ticket, *ceiling).await? {
+            Limited::Passed => return Ok(true),
+            Limited::Before(ceiling) => {
                 talk::line(format_args!("  {node}: ends before {ceiling}"));
             }
-            return Ok(limited);
-        }
+        },
         ChangeEffect::Restep { class, floor, .. } => {
             server.restep(ticket, *class, *floor).await?;
             talk::line(format_args!("  {node}: class {class}, above {floor}"));
@@ -290,7 +289,7 @@ async fn act(
             talk::line(format_args!("  {node}: has ended at {last}"));
         }
     }
-    Ok(Limited::Yes)
+    Ok(false)
 }
 
 /// A floor above all that the old servers have handed out by now, with twice

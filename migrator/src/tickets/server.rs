@@ -25,8 +25,8 @@ const RETIRE_PAUSE: Duration = Duration::from_millis(10);
 /// What a server says to a ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limited {
-    /// It has it.
-    Yes,
+    /// It ends before this one: what was asked for, or a lower one that it had.
+    Before(u64),
     /// It has handed out more already.
     Passed,
 }
@@ -72,13 +72,13 @@ impl TicketServer {
         ticket: &TicketName,
         ceiling: u64,
     ) -> Result<Limited, Failure> {
-        if self.ceiling(ticket).await?.is_some_and(|known| known <= ceiling) {
-            return Ok(Limited::Yes);
+        if let Some(known) = self.ceiling(ticket).await?.filter(|known| *known <= ceiling) {
+            return Ok(Limited::Before(known));
         }
         let done = run!(&mut self.session, "tickets/limit.sql", ticket.as_str(), number(ceiling));
         match done {
             Err(error) if self.session.refused_with(&error, "55000") => Ok(Limited::Passed),
-            other => self.or_failure(other).await.map(|()| Limited::Yes),
+            other => self.or_failure(other).await.map(|()| Limited::Before(ceiling)),
         }
     }
 
@@ -154,14 +154,14 @@ impl TicketServer {
         let mut near = false;
         for tries in 0..RETIRE_TRIES {
             let Some(last) = self.last(ticket).await? else { return Ok(0) };
-            if self.limit(ticket, last + 1).await? == Limited::Yes {
+            if self.limit(ticket, last + 1).await? != Limited::Passed {
                 return Ok(last);
             }
             if near {
                 tokio::time::sleep(RETIRE_PAUSE).await;
             } else {
                 let ceiling = last.saturating_add(1 << tries.min(20)).min(floor + 1);
-                near = self.limit(ticket, ceiling).await? == Limited::Yes;
+                near = self.limit(ticket, ceiling).await? != Limited::Passed;
             }
         }
         Err(Failure::new(format!("could not end ticket {ticket}: its clients are too quick"))

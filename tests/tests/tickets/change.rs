@@ -3,6 +3,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::backup::take;
 use crate::load::Load;
 use crate::on_both_engines;
 use crate::servers::{Engine, Servers};
@@ -12,6 +13,7 @@ on_both_engines! {
     a_dry_run_shows_the_arithmetic_and_changes_nothing,
     a_server_that_is_down_refuses_a_change_unless_its_owner_gives_it_up,
     two_programs_do_not_change_servers_at_once,
+    a_server_that_had_ended_is_not_said_to_end_later,
 }
 
 fn from_one_to_five_servers_and_back_to_two_no_number_comes_twice(engine: Engine) {
@@ -142,4 +144,17 @@ fn two_programs_do_not_change_servers_at_once(engine: Engine) {
     assert!(status.contains("3 of 3") && !status.contains("of 2"), "{status}");
     let run = servers.run(&["tickets", "verify"]);
     assert_eq!(run.code, 0, "{}", run.stdout);
+}
+
+/// `apply` said `my1: ends before` the new floor, and the lower ceiling stayed.
+fn a_server_that_had_ended_is_not_said_to_end_later(engine: Engine) {
+    let servers = Servers::start(engine, 3);
+    servers.run(&["tickets", "remove-server", "orders", "my1", "--yes"]).ok();
+    let ceiling = servers.sql("my1", "SELECT ceiling FROM shardid.ticket WHERE name = 'orders'");
+    take(&servers, "my2", 50_000);
+    servers.edit("catalog = \"my1\"", "catalog = \"my3\"");
+    let run = servers.run(&["apply", "--yes"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let says = format!("my1: ends before {ceiling}\n");
+    assert!(run.stderr.contains(&says), "{}", run.stderr);
 }
