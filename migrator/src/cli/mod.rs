@@ -263,8 +263,18 @@ pub(crate) struct Adopt {
     /// A restored server is mostly known by the mark it lacks; say this where it
     /// was restored to a moment after the last `shardid tickets verify`. Tickets that
     /// are not in the cluster file are named, not raised.
+    ///
+    /// Where nobody else remembers how far it was, say that too: `--above`. So it is where a server
+    /// is alone with its catalog, and where all are restored.
     #[arg(long, value_name = "NODE")]
     pub(crate) restored: Vec<NodeName>,
+
+    /// A number at or above all that servers which were restored can have handed out
+    ///
+    /// Your own tables know it: the highest one in all columns that hold their tickets. They go on
+    /// 100,000 above it, and never below what is known otherwise, so one that is too high costs nothing.
+    #[arg(long, value_name = "NUMBER", requires = "restored")]
+    pub(crate) above: Option<u64>,
 
     /// Take ticket servers that repeat the last second's numbers after a power loss
     ///

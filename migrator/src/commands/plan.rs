@@ -144,6 +144,7 @@ impl FullPlan {
 pub(super) fn ticket_options(adopt: &cli::Adopt, wait: Duration) -> tickets::apply::Options {
     tickets::apply::Options {
         restored: adopt.restored.clone(),
+        above: adopt.above,
         accept_power_loss: adopt.accept_power_loss,
         accept_unseen: adopt.accept_unseen,
         wait,

@@ -315,9 +315,10 @@ async fn finish(
     let servers: Vec<NodeName> =
         journal.read().await?.known.get(ticket).map(|known| known.nodes()).unwrap_or_default();
     let look = tickets::look_also(file, "tickets", true, &servers).await?;
+    let notes = tickets::noted(journal, &look.truth).await?;
     for node in look.truth.servers.keys() {
         if !look.truth.known_servers.contains_key(node) {
-            tickets::apply::mark(file, journal, &look.truth, node).await?;
+            tickets::apply::mark(file, journal, &look.truth, &notes, node).await?;
         }
     }
     let is = look.truth.known.get(ticket).map(|known| known.nodes()).unwrap_or_default();

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use shardid_cluster::{
-    NodeName, Seen, SeenAt, TicketName, TicketPlan, TicketProblem, TicketStep, TicketTruth,
-    problems, ticket_plan, unseen,
+    NodeName, Notes, Restored, Seen, SeenAt, TicketName, TicketPlan, TicketProblem, TicketStep,
+    TicketTruth, not_remembered, problems, ticket_plan, unseen,
 };
 
 use super::change::{Wanted, change, now_us, resume};
 use super::look::{Look, look};
+use super::notes::{note, noted, text_on};
 use super::{Said, Session, TicketJournal, TicketServer};
 use crate::cuts;
 use crate::failure::Failure;
@@ -23,6 +24,8 @@ use crate::view::tickets as view;
 pub(crate) struct Options {
     /// Servers that were restored from a backup.
     pub(crate) restored: Vec<NodeName>,
+    /// A number at or above all that those can have handed out.
+    pub(crate) above: Option<u64>,
     /// Whether numbers may be repeated after a power loss.
     pub(crate) accept_power_loss: bool,
     /// Whether servers that hand out a ticket, and are not in the cluster file, are gone for good.
@@ -51,11 +54,31 @@ pub(crate) fn plan(
         let mend = problem.mend();
         Failure::new(problem).hint(mend)
     });
+    let forgotten = match options.above {
+        Some(_) => Vec::new(),
+        None => not_remembered(&look.truth, &options.restored),
+    };
+    let failures =
+        failures.chain(forgotten.iter().map(|(ticket, node)| nobody_remembers(ticket, node)));
     if let Some(failure) = Failure::all(failures) {
         return Err(failure);
     }
     let latest = (look.latest(), migrate::latest(&migrate::of_catalog()));
-    Ok(ticket_plan(&file.declared.tickets, &look.truth, &options.restored, latest, now_us()))
+    let restored = Restored { nodes: &options.restored, above: options.above.unwrap_or(0) };
+    Ok(ticket_plan(&file.declared.tickets, &look.truth, restored, latest, now_us()))
+}
+
+/// Why a restored server is not raised by what it remembers itself.
+fn nobody_remembers(ticket: &TicketName, node: &NodeName) -> Failure {
+    Failure::new(format!(
+        "nobody remembers how far ticket {ticket} was on {node}, which was restored from a backup, or made from one"
+    ))
+    .detail(
+        "What the catalog knows is from the backup as well, and no other server was told of it: the same backup put back twice would begin at the same number twice.",
+    )
+    .hint(format!(
+        "look for the highest number in all columns of yours that hold the ticket, as with `SELECT max(id) FROM photos`, and say one that is not below it: `shardid apply --restored {node} --above NUMBER`; one that is too high costs nothing"
+    ))
 }
 
 /// Whether tickets are anybody's business in this cluster.
@@ -149,17 +172,23 @@ async fn take(
         }
         TicketStep::Create { ticket, node, class, floor } => {
             let mut server = TicketServer::connect(file, node, "apply").await?;
+            if *floor > 0 {
+                note(file, journal, truth, (ticket, node), *floor).await?;
+            }
             server.create(ticket, *class, *floor).await?;
             saw(journal, truth, ticket, node, *floor).await?;
         }
         TicketStep::Raise { ticket, node, floor, .. } => {
             let mut server = TicketServer::connect(file, node, "apply").await?;
+            note(file, journal, truth, (ticket, node), *floor).await?;
             server.raise(ticket, *floor).await?;
             saw(journal, truth, ticket, node, *floor).await?;
         }
         TicketStep::Close { ticket, node, floor, .. } => {
             let mut server = TicketServer::connect(file, node, "apply").await?;
-            server.close_above(ticket, *floor).await?;
+            server.close(ticket).await?;
+            note(file, journal, truth, (ticket, node), *floor).await?;
+            server.raise_closed(ticket, *floor).await?;
             saw(journal, truth, ticket, node, *floor).await?;
         }
         TicketStep::Realign { ticket, before, after, above } => {
@@ -187,7 +216,10 @@ async fn take(
             server.adopt().await?;
             server.session.close().await;
         }
-        TicketStep::Know { node } => mark(file, journal, truth, node).await?,
+        TicketStep::Know { node } => {
+            let notes = noted(journal, truth).await?;
+            mark(file, journal, truth, &notes, node).await?;
+        }
     }
     Ok(())
 }
@@ -206,18 +238,19 @@ async fn saw(
     journal.seen(ticket, node, seen).await
 }
 
-/// Writes down which server a node is, and leaves a new mark there.
+/// Writes down which server a node is, and leaves a new mark there, with what it is told of the others.
 pub(crate) async fn mark(
     file: &ClusterFile,
     journal: &mut TicketJournal,
     truth: &TicketTruth,
+    notes: &Notes,
     node: &NodeName,
 ) -> Result<(), Failure> {
     let Some(seen) = truth.servers.get(node) else { return Ok(()) };
     let mark = random::text(22)?;
     let mut server = TicketServer::connect(file, node, "mark").await?;
     journal.begin_mark(node, &seen.identity, &mark).await?;
-    server.mark(&mark).await?;
+    server.mark(&text_on(seen, &mark, notes)).await?;
     journal.end_mark(node, &seen.identity).await?;
     server.session.close().await;
     Ok(())
@@ -240,8 +273,9 @@ pub(crate) async fn remember(
             journal.seen(ticket, node, seen).await?;
         }
     }
+    let notes = noted(journal, truth).await?;
     for node in truth.servers.keys() {
-        mark(file, journal, truth, node).await?;
+        mark(file, journal, truth, &notes, node).await?;
     }
     Ok(())
 }

@@ -102,7 +102,7 @@ pub(crate) async fn resume(
     let mut truth = found.truth;
     let closed = match said.is_closed {
         true => Ok(false),
-        false => close_forgetful(file, &change, &truth, restored, now_us(), wait).await,
+        false => close_forgetful(file, journal, &change, &truth, restored, wait).await,
     };
     if closed.map_err(|failure| unfinished(failure, &change))? {
         let again = look(file, "tickets", true).await;

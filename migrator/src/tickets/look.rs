@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::future::join_all;
 use shardid_cluster::{
     ByHand, Class, NodeName, Shard, ShardSet, TicketName, TicketProblem, TicketServer, TicketState,
-    TicketTruth, problems,
+    TicketTruth, marked_with, problems,
 };
 use sqlx::FromRow;
 
@@ -289,7 +289,10 @@ async fn ask(
         };
         let server = server.map_err(|error| session.failure(node, &error))?;
         if let Some(row) = server.into_iter().next() {
-            (answer.server.identity, answer.server.mark) = (row.identity, row.mark);
+            answer.server.identity = row.identity;
+            if let Some((mark, notes)) = row.mark.map(|text| marked_with(&text)) {
+                (answer.server.mark, answer.server.notes) = (Some(mark), notes);
+            }
         }
         let tickets: Result<Vec<TicketRow>, _> = rows!(&mut session, "tickets/tickets.sql");
         let tickets = tickets.map_err(|error| session.failure(node, &error))?;

@@ -106,23 +106,31 @@ impl TicketServer {
         self.or_failure(done).await
     }
 
-    /// Hands out nothing until it gets a class anew, and stands above what it can have handed out and forgotten.
-    pub(crate) async fn close_above(
+    /// Hands out nothing until it gets a class anew: it has forgotten numbers.
+    ///
+    /// This comes before all else, since raising waits for whoever has numbers in a transaction.
+    pub(crate) async fn close(&mut self, ticket: &TicketName) -> Result<(), Failure> {
+        let closed = self.retire(ticket, u64::MAX - 1).await;
+        closed.map(|_| ()).map_err(|failure| {
+            failure.detail(format!(
+                "{} has forgotten numbers of ticket {ticket}, and hands them out again until this is done: keep clients away from it",
+                self.node
+            ))
+        })
+    }
+
+    /// Has such a server stand above what it can have handed out and forgotten.
+    pub(crate) async fn raise_closed(
         &mut self,
         ticket: &TicketName,
         above: u64,
     ) -> Result<(), Failure> {
-        // First, since raising waits for whoever has numbers in a transaction.
-        let closed = self.retire(ticket, u64::MAX - 1).await;
-        let forgot = format!("{} has forgotten numbers of ticket {ticket}", self.node);
-        closed.map_err(|failure| {
-            failure.detail(format!(
-                "{forgot}, and hands them out again until this is done: keep clients away from it"
-            ))
-        })?;
         let raised = self.raise(ticket, above).await;
         raised.map_err(|failure| {
-            failure.detail(format!("{forgot}, and hands out nothing until this is done"))
+            failure.detail(format!(
+                "{} has forgotten numbers of ticket {ticket}, and hands out nothing until this is done",
+                self.node
+            ))
         })
     }
 
@@ -208,7 +216,7 @@ impl TicketServer {
         Ok(ceiling.flatten().and_then(|ceiling| u64::try_from(ceiling).ok()))
     }
 
-    /// Leaves a mark to know the server again by.
+    /// Leaves a mark to know the server again by, or one with what it is told of the others.
     pub(crate) async fn mark(&mut self, mark: &str) -> Result<(), Failure> {
         let done = run!(&mut self.session, "tickets/mark.sql", mark);
         self.or_failure(done).await

@@ -7,7 +7,9 @@ use shardid_cluster::{
     first_floor, forgetful_steps, forgotten_above, has_forgotten, problems, unseen,
 };
 
+use super::change::now_us;
 use super::look::Look;
+use super::notes::note;
 use super::{TicketJournal, TicketServer};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -183,13 +185,14 @@ pub(super) fn why_anew(
 /// program. Whether there were any.
 pub(super) async fn close_forgetful(
     file: &ClusterFile,
+    journal: &mut TicketJournal,
     change: &TicketChange,
     truth: &TicketTruth,
     restored: &[NodeName],
-    now_us: i64,
     wait: Duration,
 ) -> Result<bool, Failure> {
-    let steps = forgetful_steps(change, truth, restored, now_us);
+    let steps = forgetful_steps(change, truth, restored, now_us());
+    let highest = steps.iter().filter_map(TicketStep::forgotten).max();
     for step in &steps {
         let (TicketStep::Close { ticket, node, floor, .. }
         | TicketStep::Raise { ticket, node, floor, .. }) = step
@@ -198,9 +201,14 @@ pub(super) async fn close_forgetful(
         };
         let mut server = TicketServer::connect(file, node, "tickets").await?;
         server.session.lock_tickets(node, wait).await?;
-        match step {
-            TicketStep::Raise { .. } => server.raise(ticket, *floor).await?,
-            _ => server.close_above(ticket, *floor).await?,
+        let is_closed = matches!(step, TicketStep::Close { .. });
+        if is_closed {
+            server.close(ticket).await?;
+        }
+        note(file, journal, truth, (ticket, node), highest.unwrap_or(*floor)).await?;
+        match is_closed {
+            true => server.raise_closed(ticket, *floor).await?,
+            false => server.raise(ticket, *floor).await?,
         }
         server.session.close().await;
         talk::line(format_args!("  {}", view::done(step)));

@@ -40,14 +40,14 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Takes a backup of a server in good order.
-fn backup(servers: &Servers, node: &str, count: usize) {
+pub(crate) fn backup(servers: &Servers, node: &str, count: usize) {
     servers.stop(node);
     copy(&servers.path(&format!(".shardid/{node}")), &servers.path(&format!("{node}.backup")));
     servers.dev_up(0, count);
 }
 
 /// Puts the backup in the place of the server.
-fn restore(servers: &Servers, node: &str, count: usize) {
+pub(crate) fn restore(servers: &Servers, node: &str, count: usize) {
     servers.stop(node);
     copy(&servers.path(&format!("{node}.backup")), &servers.path(&format!(".shardid/{node}")));
     servers.dev_up(0, count);

@@ -16,6 +16,7 @@ mod rights;
 mod second;
 mod servers;
 mod setup;
+mod twice;
 mod upgrade;
 mod variables;
 

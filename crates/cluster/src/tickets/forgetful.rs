@@ -43,8 +43,49 @@ pub(crate) fn forgotten_on(
     let high_waters = others.map(|(_, seen)| seen.high_water());
     let peers = truth.servers.iter().filter(|(other, _)| *other != node);
     let lasts = peers.filter_map(|(_, peer)| peer.tickets.get(ticket)).map(|state| state.last);
+    // What was left on the servers themselves, also on this one: the catalog may be from a backup.
+    let notes = truth.servers.values().filter_map(|server| server.notes.get(ticket));
+    let noted = notes.map(|seen| seen.reach(now_us));
     let last = state.map_or(0, |state| state.last);
-    Some(safe_floor(last, &seen.unwrap_or_default(), high_waters.chain(lasts), now_us))
+    let others = high_waters.chain(lasts).chain(noted);
+    Some(safe_floor(last, &seen.unwrap_or_default(), others, now_us))
+}
+
+/// The tickets of servers that were restored of which nobody else can remember how far they were: neither a catalog on a
+/// server that was not, nor another server. The same backup put back twice would begin at the same number twice.
+///
+/// On MySQL one that is another server than before counts as restored without a word: it is made from a backup. On
+/// PostgreSQL it may be a standby that was promoted.
+pub fn not_remembered(truth: &TicketTruth, restored: &[NodeName]) -> Vec<(TicketName, NodeName)> {
+    let problems = problems(truth);
+    let others = problems.iter().filter_map(|problem| match problem {
+        TicketProblem::OtherServer(node) => Some(node),
+        _ => None,
+    });
+    let others: BTreeSet<&NodeName> = others.collect();
+    let is_lost = |node: &NodeName| restored.contains(node) || others.contains(node);
+    if truth.catalog.as_ref().is_some_and(|catalog| !is_lost(catalog)) {
+        return Vec::new();
+    }
+    let remembers = |ticket: &TicketName| {
+        let mut witnesses = truth.servers.iter().filter(|(node, _)| !is_lost(node));
+        witnesses.any(|(_, server)| {
+            server.notes.contains_key(ticket) || server.tickets.contains_key(ticket)
+        })
+    };
+    let is_mysql = |node: &NodeName| truth.servers.get(node).is_some_and(|s| s.migration.is_some());
+    let asked = truth
+        .servers
+        .iter()
+        .filter(|(node, _)| restored.contains(node) || (others.contains(node) && is_mysql(node)));
+    let tickets = asked.flat_map(|(node, server)| {
+        let here = server.tickets.iter().filter(|(_, state)| !state.has_ended());
+        let known = truth.known.iter().filter(|(_, known)| known.nodes().contains(node));
+        let tickets: BTreeSet<&TicketName> =
+            here.map(|(ticket, _)| ticket).chain(known.map(|(ticket, _)| ticket)).collect();
+        tickets.into_iter().map(|ticket| (ticket.clone(), node.clone()))
+    });
+    tickets.filter(|(ticket, _)| !remembers(ticket)).collect()
 }
 
 /// Whether a server of a ticket has forgotten numbers of it.

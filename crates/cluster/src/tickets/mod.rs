@@ -7,6 +7,7 @@
 //! - [`class`] says which numbers are whose;
 //! - [`change`] grows or shrinks the set of servers without a repeated number;
 //! - [`rebase`] says how far a server must jump that has forgotten numbers;
+//! - `notes` is what each server is told of the others, in case that the catalog is lost;
 //! - [`truth`] is what was seen;
 //! - [`plan`] is the difference between what should be and what is;
 //! - [`problems()`] is what could repeat a number on the servers as they are.
@@ -14,6 +15,7 @@
 mod change;
 mod class;
 mod forgetful;
+mod notes;
 mod plan;
 mod problems;
 mod rebase;
@@ -25,8 +27,9 @@ pub use change::{
 };
 pub use class::{Class, SERVERS_MAX, TicketState, classes};
 pub(crate) use forgetful::forgetful;
-pub use forgetful::{forgotten_above, has_forgotten};
-pub use plan::{TicketNote, TicketPlan, TicketStep, forgetful_steps, ticket_plan};
+pub use forgetful::{forgotten_above, has_forgotten, not_remembered};
+pub use notes::{Notes, mark_with_notes, marked_with, notes};
+pub use plan::{Restored, TicketNote, TicketPlan, TicketStep, forgetful_steps, ticket_plan};
 pub use problems::{TicketProblem, problems, unseen};
 pub use rebase::{MARGIN, Seen, SeenAt, safe_floor};
 pub use truth::{ByHand, KnownServer, KnownTicket, TicketServer, TicketTruth};

@@ -4,7 +4,9 @@ use crate::declared::DeclaredTicket;
 use crate::names::{NodeName, TicketName};
 use crate::rename::Rename;
 use crate::tickets::forgetful::forgotten_on;
-use crate::tickets::{Class, KnownTicket, TicketChange, TicketTruth, classes, forgetful, problems};
+use crate::tickets::{
+    Class, KnownTicket, Seen, TicketChange, TicketTruth, classes, forgetful, problems, safe_floor,
+};
 
 /// One change. Each may be interrupted at any point and made again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,6 +100,16 @@ pub enum TicketStep {
     },
 }
 
+impl TicketStep {
+    /// A number above all that a server can have handed out and forgotten, if this is what sees to that.
+    pub fn forgotten(&self) -> Option<u64> {
+        match self {
+            Self::Close { floor, .. } | Self::Raise { floor, .. } => Some(*floor),
+            _ => None,
+        }
+    }
+}
+
 /// Something to know that stops nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TicketNote {
@@ -151,6 +163,15 @@ pub enum TicketNote {
     Functions(NodeName),
 }
 
+/// What somebody says of servers that were restored from a backup.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Restored<'a> {
+    /// The servers.
+    pub nodes: &'a [NodeName],
+    /// A number at or above all that they can have handed out; 0 where nobody has said one.
+    pub above: u64,
+}
+
 /// What is to be done about tickets, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TicketPlan {
@@ -164,11 +185,11 @@ pub struct TicketPlan {
 ///
 /// `latest` is the last migration of the schema on MySQL, `latest_catalog` that
 /// of a catalog there; a server in `restored` has forgotten numbers, whatever
-/// it says itself. No step adds or removes a server of a ticket.
+/// it says itself, and a number that is too low for it does no harm. No step adds or removes a server of a ticket.
 pub fn ticket_plan(
     declared: &[DeclaredTicket],
     truth: &TicketTruth,
-    restored: &[NodeName],
+    restored: Restored<'_>,
     (latest, latest_catalog): (i32, i32),
     now_us: i64,
 ) -> TicketPlan {
@@ -184,10 +205,15 @@ pub fn ticket_plan(
     let rename = |rename: &Rename| TicketStep::Rename { rename: rename.clone() };
     plan.steps.extend(truth.renames.iter().map(rename));
     let problems = problems(truth);
-    let forgetful = forgetful(truth, restored);
+    let forgetful = forgetful(truth, restored.nodes);
+    let said = match restored.above {
+        0 => 0,
+        above => safe_floor(above, &Seen::default(), [], now_us),
+    };
     let forgot = |node: &NodeName| forgetful.contains(node);
     let forgotten = |node: &NodeName, ticket: &TicketName| {
-        forgotten_on(node, ticket, truth, &forgetful, now_us)
+        let floor = forgotten_on(node, ticket, truth, &forgetful, now_us)?;
+        Some(if restored.nodes.contains(node) { floor.max(said) } else { floor })
     };
     // Whoever would repeat numbers is stopped or raised before anything that may fail.
     let mut rest = TicketPlan::default();

@@ -50,9 +50,34 @@ impl Seen {
         Self { before: None, ..self.then(to) }
     }
 
+    /// What is known of several servers as that of one: the highest number, and the highest pace.
+    ///
+    /// One number is enough to go on above for each of them.
+    pub fn of_all(servers: impl IntoIterator<Item = Self>) -> Self {
+        let all: Vec<Self> = servers.into_iter().collect();
+        let lasts = || all.iter().filter_map(|seen| seen.last);
+        let Some(last) = lasts().map(|seen| seen.number).max() else { return Self::default() };
+        let at_us = lasts().map(|seen| seen.at_us).max().unwrap_or(0);
+        let paces = all.iter().filter_map(|seen| {
+            let (last, before) = (seen.last?, seen.before?);
+            let grown = last.number.saturating_sub(before.number);
+            let spent = last.at_us.saturating_sub(before.at_us).max(1);
+            Some((grown, spent))
+        });
+        let pace = paces.max_by(|(grown, spent), (other, others)| {
+            let crossed = |grown: &u64, spent: &i64| i128::from(*grown) * i128::from(*spent);
+            crossed(grown, others).cmp(&crossed(other, spent))
+        });
+        let before = pace.map(|(grown, spent)| SeenAt {
+            number: last.saturating_sub(grown),
+            at_us: at_us.saturating_sub(spent),
+        });
+        Self { last: Some(SeenAt { number: last, at_us }), before }
+    }
+
     /// The highest number that the server may have reached by `now_us`: as far
     /// as it was last seen, and on from there at several times its pace.
-    fn reach(&self, now_us: i64) -> u64 {
+    pub(crate) fn reach(&self, now_us: i64) -> u64 {
         let Some(last) = self.last else { return 0 };
         let pace = self.before.map_or((0, 1), |before| {
             (last.number.saturating_sub(before.number), last.at_us.saturating_sub(before.at_us))
@@ -115,6 +140,18 @@ mod tests {
         assert_eq!(second - first, 2_000);
         let later = safe_floor(300, &known, [], 10_000_000 * SECOND);
         assert_eq!(later, 300 + 50_000_000 + MARGIN);
+    }
+
+    #[test]
+    fn servers_together_have_the_highest_number_and_the_highest_pace() {
+        assert_eq!(Seen::of_all([]), Seen::default());
+        // Ten numbers a second at a high one, and a thousand a second at a low one.
+        let high = Seen::default().then(seen(9_000, 0)).then(seen(9_100, 10));
+        let quick = Seen::default().then(seen(0, 0)).then(seen(5_000, 5));
+        let both = Seen::of_all([high, quick, Seen::default()]);
+        assert_eq!(both.last, Some(seen(9_100, 10)));
+        assert_eq!(both.reach(20 * SECOND), 9_100 + 4 * 10_000);
+        assert_eq!(Seen::of_all([quick, high]), both);
     }
 
     #[test]

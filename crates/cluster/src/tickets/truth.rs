@@ -8,6 +8,7 @@ use crate::rename::{Rename, renames};
 use crate::set::ShardSet;
 use crate::tickets::change::TicketChange;
 use crate::tickets::class::TicketState;
+use crate::tickets::notes::Notes;
 use crate::tickets::rebase::Seen;
 
 /// Everything that was seen about tickets.
@@ -99,6 +100,8 @@ pub struct TicketServer {
     pub identity: String,
     /// What was last left there to know it again by.
     pub mark: Option<String>,
+    /// What was left there with it: how far each ticket was on all of its servers together.
+    pub notes: Notes,
     /// Whether what it has is of another server, which it took over from or was made from.
     pub elsewhere: bool,
     /// What of that has to be taken over by hand.

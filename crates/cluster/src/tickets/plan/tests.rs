@@ -3,8 +3,8 @@
 use super::*;
 use crate::set::ShardSet;
 use crate::tickets::{
-    ChangeState, KnownServer, KnownTicket, MARGIN, Seen, SeenAt, TicketChange, TicketProblem,
-    TicketServer, TicketState, forgotten_above, unseen,
+    ChangeState, KnownServer, KnownTicket, MARGIN, Notes, Seen, SeenAt, TicketChange,
+    TicketProblem, TicketServer, TicketState, forgotten_above, not_remembered, unseen,
 };
 
 const NOW: i64 = 1_000_000;
@@ -31,6 +31,7 @@ fn standing(servers: &[(&str, u64)]) -> TicketTruth {
         let server = TicketServer {
             identity: format!("id of {name}"),
             mark: Some("m".into()),
+            notes: Notes::new(),
             elsewhere: false,
             by_hand: Vec::new(),
             without_sequence: Vec::new(),
@@ -50,7 +51,11 @@ fn standing(servers: &[(&str, u64)]) -> TicketTruth {
 }
 
 fn plan_of(declared: &[DeclaredTicket], truth: &TicketTruth) -> TicketPlan {
-    ticket_plan(declared, truth, &[], (3, 1), NOW)
+    ticket_plan(declared, truth, Restored::default(), (3, 1), NOW)
+}
+
+fn said(nodes: &[NodeName]) -> Restored<'_> {
+    Restored { nodes, above: 0 }
 }
 
 fn state<'a>(truth: &'a mut TicketTruth, name: &str) -> &'a mut TicketState {
@@ -180,7 +185,7 @@ fn a_catalog_from_a_backup_takes_its_own_server_with_it() {
 #[test]
 fn an_owner_who_says_that_a_server_was_restored_is_believed() {
     let truth = standing(&[("a", 7), ("b", 8)]);
-    let plan = ticket_plan(&declared(&["a", "b"]), &truth, &[node("b")], (3, 1), NOW);
+    let plan = ticket_plan(&declared(&["a", "b"]), &truth, said(&[node("b")]), (3, 1), NOW);
     assert!(matches!(&plan.steps[0], TicketStep::Raise { node: n, .. } if *n == node("b")));
     assert_eq!(plan.steps[1], TicketStep::Know { node: node("b") });
 }
@@ -339,7 +344,7 @@ fn a_server_that_has_forgotten_hands_out_nothing_before_a_change_goes_on() {
     };
     let latest = (3, 1);
     let steps = |truth: &TicketTruth| {
-        ticket_plan(&declared(&["a", "b"]), truth, &[node("b")], latest, NOW).steps
+        ticket_plan(&declared(&["a", "b"]), truth, said(&[node("b")]), latest, NOW).steps
     };
     let floor = 1_001 + MARGIN;
     let close = TicketStep::Close { ticket: ticket(), node: node("b"), from: 1_000, floor };
@@ -454,7 +459,7 @@ fn a_ticket_beside_the_file_is_named_where_its_server_is_raised() {
     let hand = TicketName::new("hand").unwrap();
     truth.servers.get_mut(&node("a")).unwrap().tickets.insert(hand.clone(), state);
     let of = |restored: &[NodeName]| {
-        ticket_plan(&declared(&["a", "b"]), &truth, restored, (3, 1), NOW).notes
+        ticket_plan(&declared(&["a", "b"]), &truth, said(restored), (3, 1), NOW).notes
     };
     assert_eq!(of(&[]), []);
     assert_eq!(of(&[node("a")]), [TicketNote::NotRaised { ticket: hand, node: node("a") }]);
@@ -476,4 +481,69 @@ fn a_server_that_was_raised_is_where_it_should_be_whatever_its_numbers_are() {
         assert_eq!(plan_of(&declared(&["a", "b"]), &truth).steps, []);
         assert!(problems(&truth).is_empty());
     }
+}
+
+#[test]
+fn a_restored_server_goes_on_above_what_another_one_was_told() {
+    let mut truth = standing(&[("a", 100), ("b", 100)]);
+    truth.catalog = Some(node("a"));
+    let told = Seen::default().then(SeenAt { number: 900_000, at_us: NOW });
+    truth.servers.get_mut(&node("b")).unwrap().notes.insert(ticket(), told);
+    let plan = ticket_plan(&declared(&["a", "b"]), &truth, said(&[node("a")]), (3, 1), NOW);
+    let (ticket, node) = (ticket(), node("a"));
+    let raise = TicketStep::Raise { ticket, node, from: 100, floor: 900_000 + MARGIN };
+    assert_eq!(plan.steps[0], raise);
+}
+
+#[test]
+fn a_number_that_is_said_is_gone_on_above_and_does_no_harm_where_it_is_too_low() {
+    let floor_of = |above: u64| {
+        let truth = standing(&[("a", 500), ("b", 100)]);
+        let (a, b) = (node("a"), node("b"));
+        let nodes = std::slice::from_ref(&a);
+        let restored = Restored { nodes, above };
+        let plan = ticket_plan(&declared(&["a", "b"]), &truth, restored, (3, 1), NOW);
+        let raised = plan.steps.iter().find_map(|step| match step {
+            TicketStep::Raise { node, floor, .. } if *node == a => Some(*floor),
+            TicketStep::Raise { node, .. } if *node == b => panic!("b has forgotten nothing"),
+            _ => None,
+        });
+        raised.unwrap()
+    };
+    assert_eq!(floor_of(0), 500 + MARGIN);
+    assert_eq!(floor_of(499), 500 + MARGIN);
+    assert_eq!(floor_of(7_000_000), 7_000_000 + MARGIN);
+}
+
+#[test]
+fn a_server_is_remembered_by_another_catalog_or_another_server_and_else_by_nobody() {
+    let (a, b) = (node("a"), node("b"));
+    let lost = |truth: &TicketTruth, restored: &[&NodeName]| {
+        let restored: Vec<NodeName> = restored.iter().map(|node| (*node).clone()).collect();
+        let lost = not_remembered(truth, &restored).into_iter();
+        lost.map(|(_, node)| node.to_string()).collect::<Vec<_>>()
+    };
+    let mut alone = standing(&[("a", 100)]);
+    // Its catalog is on a server that is none of the ticket's.
+    alone.catalog = Some(node("c"));
+    assert!(lost(&alone, &[&a]).is_empty());
+    alone.catalog = Some(a.clone());
+    assert_eq!(lost(&alone, &[&a]), ["a"]);
+    assert!(lost(&alone, &[]).is_empty());
+    // One that is made from a backup is another server than before, where MySQL tells.
+    alone.servers.get_mut(&a).unwrap().identity = "another".into();
+    assert_eq!(lost(&alone, &[]), ["a"]);
+    alone.servers.get_mut(&a).unwrap().migration = None;
+    assert!(lost(&alone, &[]).is_empty());
+
+    let mut two = standing(&[("a", 100), ("b", 100)]);
+    two.catalog = Some(a.clone());
+    assert!(lost(&two, &[&a]).is_empty());
+    assert!(lost(&two, &[&b]).is_empty());
+    assert_eq!(lost(&two, &[&a, &b]), ["a", "b"]);
+    // A server beside that has never heard of the ticket.
+    two.servers.get_mut(&b).unwrap().tickets.clear();
+    assert_eq!(lost(&two, &[&a]), ["a"]);
+    two.servers.get_mut(&b).unwrap().notes.insert(ticket(), Seen::default());
+    assert!(lost(&two, &[&a]).is_empty());
 }

@@ -1,0 +1,57 @@
+//! What is a server told about the others? It outlives a catalog that comes from a backup.
+
+use shardid_cluster::{
+    NodeName, Notes, Seen, SeenAt, TicketName, TicketTruth, mark_with_notes, notes,
+};
+
+use super::change::now_us;
+use super::{TicketJournal, TicketServer};
+use crate::cuts;
+use crate::failure::Failure;
+use crate::file::ClusterFile;
+
+/// The first migration with room for notes behind the mark.
+const NOTES_SINCE: i32 = 53;
+
+/// What is to be noted, by the catalog as it is now.
+pub(crate) async fn noted(
+    journal: &mut TicketJournal,
+    truth: &TicketTruth,
+) -> Result<Notes, Failure> {
+    let known = journal.read().await?.known;
+    Ok(notes(&TicketTruth { known, servers: truth.servers.clone(), ..TicketTruth::default() }))
+}
+
+/// The text that is left on a server.
+pub(super) fn text_on(server: &shardid_cluster::TicketServer, mark: &str, notes: &Notes) -> String {
+    match server.migration {
+        Some(done) if done < NOTES_SINCE => mark.to_owned(),
+        _ => mark_with_notes(mark, notes),
+    }
+}
+
+/// Tells the other servers how far one is raised that was restored, before it is. Where the same backup is put back
+/// once more, with the catalog or alone, they know.
+///
+/// They keep their marks: what those tell of themselves is not seen to yet.
+pub(super) async fn note(
+    file: &ClusterFile,
+    journal: &mut TicketJournal,
+    truth: &TicketTruth,
+    (ticket, node): (&TicketName, &NodeName),
+    floor: u64,
+) -> Result<(), Failure> {
+    let mut notes = noted(journal, truth).await?;
+    let raised = Seen::default().then(SeenAt { number: floor, at_us: now_us() });
+    let all = notes.get(ticket).copied().into_iter().chain([raised]);
+    notes.insert(ticket.clone(), Seen::of_all(all));
+    for (other, seen) in truth.servers.iter().filter(|(other, _)| *other != node) {
+        // One that was never marked is new.
+        let Some(mark) = &seen.mark else { continue };
+        let mut server = TicketServer::connect(file, other, "note").await?;
+        server.mark(&text_on(seen, mark, &notes)).await?;
+        server.session.close().await;
+        cuts::at(format_args!("tickets/noted-{other}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! The same backup put back twice, with `--restored` each time: nothing that was given in between comes again.
+
+use crate::backup::{backup, restore, take};
+use crate::on_both_engines;
+use crate::servers::{Engine, Servers};
+
+on_both_engines! {
+    a_backup_with_the_catalog_that_is_put_back_twice_repeats_nothing,
+    a_backup_with_the_catalog_goes_on_above_what_the_last_look_left_on_another_server,
+    a_backup_without_the_catalog_that_is_put_back_twice_repeats_nothing,
+    a_server_alone_with_its_catalog_goes_on_above_what_its_owner_says,
+    servers_that_are_all_restored_go_on_above_what_their_owner_says,
+    a_postgresql_node_with_the_catalog_that_is_put_back_twice_repeats_nothing,
+}
+
+/// Two looks with nothing handed out in between: nothing tells of a pace.
+fn is_quiet(servers: &Servers) {
+    servers.is_clean();
+    servers.is_clean();
+}
+
+fn a_backup_with_the_catalog_that_is_put_back_twice_repeats_nothing(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    take(&servers, "my1", 1000);
+    take(&servers, "my2", 1000);
+    is_quiet(&servers);
+    backup(&servers, "my1", 2);
+    let mut last = take(&servers, "my1", 10) + 2 * 9;
+    for _ in 0..3 {
+        restore(&servers, "my1", 2);
+        servers.run(&["apply", "--yes", "--restored", "my1"]).ok();
+        let next = take(&servers, "my1", 20_000);
+        assert!(next > last, "{next} is not above {last}, which was given before");
+        last = next + 2 * 19_999;
+    }
+    servers.is_clean();
+}
+
+/// More than the room that is left, and as much as nobody can guess from the backup.
+fn a_backup_with_the_catalog_goes_on_above_what_the_last_look_left_on_another_server(
+    engine: Engine,
+) {
+    let servers = Servers::start(engine, 2);
+    is_quiet(&servers);
+    backup(&servers, "my1", 2);
+    let mut last = 0;
+    for _ in 0..2 {
+        restore(&servers, "my1", 2);
+        servers.run(&["apply", "--yes", "--restored", "my1"]).ok();
+        let next = take(&servers, "my1", 1_000_000);
+        assert!(next > last, "{next} is not above {last}, which was given before");
+        servers.is_clean();
+        last = next + 2 * 999_999;
+        last = take(&servers, "my1", 1000).max(last) + 2 * 999;
+    }
+    // The catalog is made anew from nothing at last: the other server tells of it still.
+    restore(&servers, "my1", 2);
+    servers.run(&["apply", "--yes"]).ok();
+    assert!(take(&servers, "my1", 1) > last);
+    servers.is_clean();
+}
+
+fn a_backup_without_the_catalog_that_is_put_back_twice_repeats_nothing(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    take(&servers, "my2", 1000);
+    is_quiet(&servers);
+    backup(&servers, "my2", 2);
+    let mut last = take(&servers, "my2", 10) + 2 * 9;
+    for _ in 0..2 {
+        restore(&servers, "my2", 2);
+        servers.run(&["apply", "--yes", "--restored", "my2"]).ok();
+        let next = take(&servers, "my2", 20_000);
+        assert!(next > last, "{next} is not above {last}, which was given before");
+        last = next + 2 * 19_999;
+    }
+    servers.is_clean();
+}
+
+fn a_server_alone_with_its_catalog_goes_on_above_what_its_owner_says(engine: Engine) {
+    let servers = Servers::start(engine, 1);
+    take(&servers, "my1", 1000);
+    is_quiet(&servers);
+    backup(&servers, "my1", 1);
+    let mut last = take(&servers, "my1", 10) + 9;
+    for _ in 0..2 {
+        restore(&servers, "my1", 1);
+        for command in [&["plan"][..], &["apply", "--yes"]] {
+            let refused = servers.run(&[command, &["--restored", "my1"]].concat()).refused();
+            let says = "nobody remembers how far ticket orders was on my1, which was restored";
+            assert!(refused.contains(says) && refused.contains("--above NUMBER"), "{refused}");
+            assert!(refused.contains("SELECT max("), "{refused}");
+        }
+        let above = last.to_string();
+        let apply = ["apply", "--yes", "--restored", "my1", "--above", &above];
+        servers.run(&apply).ok();
+        let next = take(&servers, "my1", 300_000);
+        assert!(next > last, "{next} is not above {last}, which was given before");
+        last = next + 299_999;
+    }
+    // One that is too low does no harm where the room is enough.
+    restore(&servers, "my1", 1);
+    servers.run(&["apply", "--yes", "--restored", "my1", "--above", "7"]).ok();
+    assert!(take(&servers, "my1", 1) > 101_000);
+    let usage = servers.run(&["apply", "--yes", "--above", "7"]);
+    assert_eq!(usage.code, 2, "{}", usage.stderr);
+    servers.is_clean();
+}
+
+fn servers_that_are_all_restored_go_on_above_what_their_owner_says(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    is_quiet(&servers);
+    let last = take(&servers, "my2", 300_000) + 2 * 299_999;
+    let both = ["apply", "--yes", "--restored", "my1", "--restored", "my2"];
+    let refused = servers.run(&both).refused();
+    for node in ["my1", "my2"] {
+        let says = format!("nobody remembers how far ticket orders was on {node}");
+        assert!(refused.contains(&says), "{refused}");
+    }
+    servers.run(&[&both[..], &["--above", "7000000"]].concat()).ok();
+    for node in ["my1", "my2"] {
+        let next = take(&servers, node, 1);
+        assert!(next > 7_000_000.max(last), "{next} of {node}");
+    }
+    servers.is_clean();
+}
+
+/// What a dump of it has: how far its ticket was, its mark, and its catalog.
+fn a_postgresql_node_with_the_catalog_that_is_put_back_twice_repeats_nothing(engine: Engine) {
+    let servers = Servers::up(engine, 1, 1);
+    servers.edit(
+        "[tickets.orders]\nservers = [\"my1\"]",
+        "[tickets.orders]\nservers = [\"pg1\", \"my1\"]",
+    );
+    servers.run(&["apply", "--yes"]).ok();
+    let take_on = |count: u64| -> u64 {
+        let sql = format!("SELECT max(n) FROM next_tickets('orders', {count}) AS n");
+        servers.psql("pg1", &sql).parse().unwrap()
+    };
+    take_on(1000);
+    is_quiet(&servers);
+    let kept = ["ticket_node", "ticket_server", "server"];
+    servers.psql("pg1", "CREATE SCHEMA older");
+    for table in kept {
+        let sql = format!("CREATE TABLE older.{table} AS SELECT * FROM shardid.{table}");
+        servers.psql("pg1", &sql);
+    }
+    let stood = servers.psql("pg1", "SELECT last_ticket FROM shardid.tickets");
+    let mut last = take_on(10);
+    for _ in 0..3 {
+        for table in kept {
+            let sql = format!(
+                "DELETE FROM shardid.{table}; INSERT INTO shardid.{table} SELECT * FROM older.{table}"
+            );
+            servers.psql("pg1", &sql);
+        }
+        let back = format!(
+            "UPDATE shardid.ticket SET floor = 0; SELECT setval(sequence, {stood}) FROM shardid.tickets"
+        );
+        servers.psql("pg1", &back);
+        servers.run(&["apply", "--yes", "--restored", "pg1"]).ok();
+        let next = take_on(1);
+        assert!(next > last, "{next} is not above {last}, which was given before");
+        last = take_on(20_000);
+    }
+    servers.is_clean();
+}
