@@ -4,9 +4,9 @@
 #[macro_use]
 mod protocol;
 
-use protocol::{is_found, nothing_is_wrong};
+use protocol::{is_found, is_needed, nothing_is_wrong};
 use shardid_model::protocol::Protocol;
-use shardid_model::tickets::{Plot, Rule};
+use shardid_model::tickets::{Plot, Restores, Rule, Told};
 
 plots! { growing growing_late at_odds there_and_back }
 
@@ -23,4 +23,12 @@ red! {
 fn compare_and_set() {
     is_found(&Plot::growing().without(&[Rule::ServerLock, Rule::CompareAndSet]), "");
     nothing_is_wrong(&Plot::growing().without(&[Rule::CompareAndSet]));
+}
+
+#[test]
+fn restored_twice() {
+    nothing_is_wrong(&Restores::with_the_catalog());
+    nothing_is_wrong(&Restores::without_the_catalog());
+    is_needed(&Restores::with_the_catalog(), &[Told::AtAll]);
+    is_needed(&Restores::with_the_catalog(), &[Told::First]);
 }

@@ -11,6 +11,8 @@
 //! then the servers that the catalog knows hand out their classes, and no others. A [`Rule`]
 //! can be left out, and then one of them breaks.
 //!
+//! [`Restores`] is beside that: a server that is put back from a backup, once and again.
+//!
 //! # What is abstracted
 //!
 //! One ticket. A transaction on a server, or in the catalog, is one step. All servers of a
@@ -18,6 +20,7 @@
 
 mod check;
 mod program;
+mod restores;
 mod rule;
 mod statement;
 mod work;
@@ -25,6 +28,7 @@ mod world;
 
 pub use check::{Action, Plot};
 pub use program::{At, Program};
+pub use restores::{Catalog, Happens, Kept, Part, Restores, State, Told};
 pub use rule::Rule;
 pub use statement::{Record, Server, Statement};
 pub use world::World;

@@ -4,7 +4,7 @@ use shardid_model::protocol::{Protocol, explore_protocol};
 
 /// How many states a check may go through. A protocol is to be looked at by whoever changes it: a
 /// check takes less than a minute, also on two processors that others use. The largest has
-/// 830,000 states, and 5 s; all of the moves take 6 s of a processor, all of the tickets 9 s.
+/// 830,000 states, and 5 s; all of the moves take 6 s of a processor, all of the tickets 20 s.
 const STATES_MAX: usize = 2_000_000;
 
 /// How many states there are, and what is wrong with the last of them on which way.

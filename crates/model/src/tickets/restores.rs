@@ -1,0 +1,339 @@
+//! Does a number come twice where a server of a ticket is put back from a backup, once and again?
+//!
+//! Two servers; the catalog is on the first. `apply --restored` goes by the very
+//! [`shardid_cluster::ticket_plan`] and [`shardid_cluster::notes`] that the program goes by, and is killed between
+//! any two steps. Between two looks a server hands out less than the room that is left: nobody can know of more.
+
+use std::collections::VecDeque;
+
+use shardid_cluster::{
+    Class, DeclaredTicket, KnownServer, KnownTicket, NodeName, Notes, Restored, Seen, SeenAt,
+    TicketName, TicketServer, TicketState, TicketStep, TicketTruth, not_remembered, notes,
+    problems, ticket_plan,
+};
+use stateright::{Model, Property};
+
+use super::statement::{name, number};
+use crate::protocol::{Protocol, Rules};
+
+/// A rule that can be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Told {
+    /// The other server is told how far the ticket is.
+    AtAll,
+    /// It is told before a restored server is raised. Out: after that.
+    First,
+}
+
+impl From<Told> for u32 {
+    fn from(rule: Told) -> Self {
+        rule as Self
+    }
+}
+
+/// What a server keeps, and a backup of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Kept {
+    last: u64,
+    mark: u8,
+    noted: u64,
+}
+
+/// What the catalog keeps: how far each server was seen, and the marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Catalog {
+    seen: [u64; 2],
+    marks: [u8; 2],
+}
+
+/// One step of `apply`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// A server is told that a ticket may be that far.
+    Note(usize, u64),
+    /// A server goes on above a number.
+    Raise(usize, u64),
+    /// The catalog has seen it there.
+    Saw(usize, u64),
+    /// A new mark is left.
+    Mark(usize),
+}
+
+/// Everything.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct State {
+    servers: [Kept; 2],
+    catalog: Catalog,
+    /// Of the server that is put back, with the catalog where that is on it.
+    backup: Option<(Kept, Catalog)>,
+    /// Whether it was put back, and `apply --restored` has not ended since.
+    is_restored: bool,
+    /// Whether it may hand out numbers: clients are kept away until it is raised.
+    is_open: bool,
+    todo: VecDeque<Part>,
+    last_mark: u8,
+    /// The highest number that each has ever given.
+    given: [u64; 2],
+    /// Whether it has handed out numbers since the last look.
+    has_taken: [bool; 2],
+    twice: bool,
+    forgotten: bool,
+    takes: u8,
+    looks: u8,
+    restores: u8,
+    kills: u8,
+}
+
+/// What happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happens {
+    /// Clients take numbers of a server, fewer than the room.
+    Take(usize),
+    /// `shardid tickets verify`.
+    Look,
+    /// A backup is taken.
+    Backup,
+    /// It is put back.
+    Restore,
+    /// `shardid apply --restored` begins.
+    Apply,
+    /// It goes on.
+    Step,
+    /// It is killed.
+    Kill,
+}
+
+/// Which server is put back, and what is left out.
+#[derive(Debug, Clone, Copy)]
+pub struct Restores {
+    server: usize,
+    rules: Rules,
+}
+
+/// What clients take at once, with both servers: less than the room.
+const TAKEN: u64 = 80_000;
+
+impl Restores {
+    /// That which keeps the catalog is put back.
+    pub fn with_the_catalog() -> Self {
+        Self { server: 0, rules: Rules::default() }
+    }
+
+    /// The other one is.
+    pub fn without_the_catalog() -> Self {
+        Self { server: 1, ..Self::with_the_catalog() }
+    }
+
+    fn apply(&self, state: &mut State) {
+        let truth = truth(state);
+        let restored = [name(u8::try_from(self.server).expect("there are two"))];
+        state.forgotten |= !not_remembered(&truth, &restored).is_empty();
+        let nodes: Vec<NodeName> = truth.servers.keys().cloned().collect();
+        let declared = [DeclaredTicket { name: ticket(), servers: nodes }];
+        let restored = Restored { nodes: &restored, above: 0 };
+        for step in ticket_plan(&declared, &truth, restored, (0, 0), 0).steps {
+            match step {
+                TicketStep::Raise { node, floor, .. } => {
+                    let (server, other) = (number(&node), 1 - number(&node));
+                    let mut parts = [Part::Note(other, floor), Part::Raise(server, floor)];
+                    if !self.rules.hold(Told::First) {
+                        parts.reverse();
+                    }
+                    state.todo.extend(parts);
+                    state.todo.push_back(Part::Saw(server, floor));
+                }
+                TicketStep::Know { node } => state.todo.push_back(Part::Mark(number(&node))),
+                other => panic!("no such step is needed: {other:?}"),
+            }
+        }
+    }
+
+    fn run(&self, state: &mut State, part: Part) {
+        let noted = notes(&truth(state)).get(&ticket()).map_or(0, Seen::high_water);
+        let noted = if self.rules.hold(Told::AtAll) { noted } else { 0 };
+        match part {
+            Part::Note(other, floor) if self.rules.hold(Told::AtAll) => {
+                state.servers[other].noted = noted.max(floor);
+            }
+            Part::Note(..) => {}
+            Part::Raise(server, floor) => {
+                state.servers[server].last = state.servers[server].last.max(floor);
+                // What it goes on above is noted, and so is the room from there.
+                state.has_taken[server] = false;
+                state.is_open |= server == self.server;
+            }
+            Part::Saw(server, floor) => {
+                state.catalog.seen[server] = state.catalog.seen[server].max(floor);
+            }
+            Part::Mark(server) => {
+                state.last_mark += 1;
+                state.catalog.marks[server] = state.last_mark;
+                state.servers[server].mark = state.last_mark;
+                state.servers[server].noted = noted;
+            }
+        }
+    }
+
+    fn happens(&self, state: &mut State, action: Happens) -> bool {
+        match action {
+            Happens::Take(server) => {
+                state.takes -= 1;
+                let first = state.servers[server].last + 1;
+                state.twice |= first <= state.given[server];
+                state.servers[server].last += TAKEN;
+                state.given[server] = state.given[server].max(state.servers[server].last);
+                state.has_taken[server] = true;
+            }
+            Happens::Look => {
+                if !problems(&truth(state)).is_empty() {
+                    return false;
+                }
+                state.looks -= 1;
+                for server in 0..2 {
+                    self.run(state, Part::Saw(server, state.servers[server].last));
+                }
+                for server in 0..2 {
+                    self.run(state, Part::Mark(server));
+                }
+                state.has_taken = [false; 2];
+            }
+            Happens::Backup => state.backup = Some((state.servers[self.server], state.catalog)),
+            Happens::Restore => {
+                let Some((server, catalog)) = state.backup else { return false };
+                state.restores -= 1;
+                state.servers[self.server] = server;
+                if self.server == 0 {
+                    state.catalog = catalog;
+                }
+                (state.is_restored, state.is_open) = (true, false);
+            }
+            Happens::Apply => self.apply(state),
+            Happens::Step => {
+                let Some(part) = state.todo.pop_front() else { return false };
+                self.run(state, part);
+                if state.todo.is_empty() {
+                    state.is_restored = false;
+                }
+            }
+            Happens::Kill => {
+                state.kills -= 1;
+                state.todo.clear();
+            }
+        }
+        true
+    }
+}
+
+fn ticket() -> TicketName {
+    TicketName::new("orders").expect("it is a name")
+}
+
+fn seen(number: u64) -> Seen {
+    Seen::default().then(SeenAt { number, at_us: 0 })
+}
+
+/// What the program sees.
+fn truth(state: &State) -> TicketTruth {
+    let mut truth = TicketTruth { catalog: Some(name(0)), ..TicketTruth::default() };
+    truth.catalog_migration = Some(0);
+    let mut known = KnownTicket::default();
+    for (server, class) in [(0_u8, 1), (1, 2)] {
+        let (node, at) = (name(server), usize::from(server));
+        let kept = state.servers[at];
+        let class = Class { server: class, servers: 2 };
+        let has = TicketState { class, last: kept.last, floor: 0, ceiling: None, max: u64::MAX };
+        let noted = (kept.noted > 0).then(|| (ticket(), seen(kept.noted)));
+        truth.servers.insert(
+            node.clone(),
+            TicketServer {
+                identity: node.to_string(),
+                mark: Some(kept.mark.to_string()),
+                notes: noted.into_iter().collect::<Notes>(),
+                migration: Some(0),
+                tickets: [(ticket(), has)].into(),
+                ..TicketServer::default()
+            },
+        );
+        let marks = vec![state.catalog.marks[at].to_string()];
+        truth.known_servers.insert(node.clone(), KnownServer { identity: node.to_string(), marks });
+        known.servers.push((node, seen(state.catalog.seen[at])));
+    }
+    truth.known.insert(ticket(), known);
+    truth
+}
+
+impl Model for Restores {
+    type State = State;
+    type Action = Happens;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![State {
+            servers: [Kept { last: 0, mark: 0, noted: 0 }; 2],
+            catalog: Catalog { seen: [0; 2], marks: [0; 2] },
+            backup: None,
+            is_restored: false,
+            is_open: true,
+            todo: VecDeque::new(),
+            last_mark: 0,
+            given: [0; 2],
+            has_taken: [false; 2],
+            twice: false,
+            forgotten: false,
+            takes: 3,
+            looks: 2,
+            restores: 3,
+            kills: 1,
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Happens>) {
+        for server in 0..2 {
+            let is_open = server != self.server || state.is_open;
+            if state.takes > 0 && is_open && !state.has_taken[server] {
+                actions.push(Happens::Take(server));
+            }
+        }
+        if !state.todo.is_empty() {
+            actions.push(Happens::Step);
+            if state.kills > 0 {
+                actions.push(Happens::Kill);
+            }
+            return;
+        }
+        if state.is_restored {
+            actions.push(Happens::Apply);
+        } else if state.looks > 0 {
+            actions.push(Happens::Look);
+        }
+        if state.backup.is_none() {
+            actions.push(Happens::Backup);
+        } else if state.restores > 0 {
+            actions.push(Happens::Restore);
+        }
+    }
+
+    fn next_state(&self, state: &State, action: Happens) -> Option<State> {
+        let mut next = state.clone();
+        self.happens(&mut next, action).then_some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("no number twice", |_, state: &State| !state.twice),
+            Property::always("somebody remembers", |_, state: &State| !state.forgotten),
+        ]
+    }
+}
+
+impl Protocol for Restores {
+    type Rule = Told;
+
+    fn without(self, out: &[Told]) -> Self {
+        Self { rules: Rules::without(out), ..self }
+    }
+
+    fn what_is_wrong(&self, state: &State) -> Option<&'static str> {
+        if state.twice { Some("a number came twice") } else { Some("nobody remembers") }
+    }
+}
