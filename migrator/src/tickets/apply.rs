@@ -54,12 +54,15 @@ pub(crate) fn plan(
         let mend = problem.mend();
         Failure::new(problem).hint(mend)
     });
-    let forgotten = match options.above {
-        Some(_) => Vec::new(),
-        None => not_remembered(&look.truth, &options.restored),
-    };
-    let failures =
-        failures.chain(forgotten.iter().map(|(ticket, node)| nobody_remembers(ticket, node)));
+    let mut forgotten = not_remembered(&look.truth, &options.restored);
+    // A number is said of those alone that are said to be restored.
+    forgotten.retain(|(_, node)| options.above.is_none() || !options.restored.contains(node));
+    let mut restored: Vec<&NodeName> =
+        options.restored.iter().chain(forgotten.iter().map(|(_, node)| node)).collect();
+    restored.sort();
+    restored.dedup();
+    let failures = failures
+        .chain(forgotten.iter().map(|(ticket, node)| nobody_remembers(ticket, node, &restored)));
     if let Some(failure) = Failure::all(failures) {
         return Err(failure);
     }
@@ -69,7 +72,8 @@ pub(crate) fn plan(
 }
 
 /// Why a restored server is not raised by what it remembers itself.
-fn nobody_remembers(ticket: &TicketName, node: &NodeName) -> Failure {
+fn nobody_remembers(ticket: &TicketName, node: &NodeName, restored: &[&NodeName]) -> Failure {
+    let said: String = restored.iter().map(|node| format!(" --restored {node}")).collect();
     Failure::new(format!(
         "nobody remembers how far ticket {ticket} was on {node}, which was restored from a backup, or made from one"
     ))
@@ -77,7 +81,7 @@ fn nobody_remembers(ticket: &TicketName, node: &NodeName) -> Failure {
         "What the catalog knows is from the backup as well, and no other server was told of it: the same backup put back twice would begin at the same number twice.",
     )
     .hint(format!(
-        "look for the highest number in all columns of yours that hold the ticket, as with `SELECT max(id) FROM photos`, and say one that is not below it: `shardid apply --restored {node} --above NUMBER`; one that is too high costs nothing"
+        "look for the highest number in all columns of yours that hold the ticket, as with `SELECT max(id) FROM photos`, and say one that is not below it: `shardid apply{said} --above NUMBER`; one that is too high costs nothing"
     ))
 }
 

@@ -116,6 +116,8 @@ fn servers_that_are_all_restored_go_on_above_what_their_owner_says(engine: Engin
         let says = format!("nobody remembers how far ticket orders was on {node}");
         assert!(refused.contains(&says), "{refused}");
     }
+    let hint = "`shardid apply --restored my1 --restored my2 --above NUMBER`";
+    assert!(refused.contains(hint), "{refused}");
     servers.run(&[&both[..], &["--above", "7000000"]].concat()).ok();
     for node in ["my1", "my2"] {
         let next = take(&servers, node, 1);
