@@ -255,6 +255,8 @@ pub(crate) fn forget_rights() {
         for generator in generators.iter() {
             generator.allowed.set(Oid::INVALID);
             generator.drop_block();
+            // One that changes roles as it goes on should not leave a block behind each time.
+            generator.size.set(0);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What pg_dump says of a schema.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
 
 use shardid_cluster::FOLLOWER_PREFIX;
@@ -64,8 +64,12 @@ impl Dump {
     }
 
     /// The statements of some lines of the list: first how a session has to be set for them, then a
-    /// text for each, which is on behalf of who owns it.
-    pub(super) async fn sql_of(&self, lines: &[String]) -> Result<Vec<String>, Failure> {
+    /// text for each, which is on behalf of who owns it; of `of_others`, which a third one may have written, on everybody's.
+    pub(super) async fn sql_of(
+        &self,
+        lines: &[String],
+        of_others: &BTreeSet<String>,
+    ) -> Result<Vec<String>, Failure> {
         let printed = self.printed(lines, &[]).await?;
         // The title of one that has a tablespace names that behind its owner.
         let titles = self.printed(lines, &["--no-tablespaces"]).await?.definitions;
@@ -86,9 +90,9 @@ impl Dump {
                     .hint("rename it")
             })?;
             let what = definition.name().0;
-            // Whoever has REFERENCES or TRIGGER on a table may have written these, its owner or not.
-            let owner = owner
-                .filter(|_| !what.starts_with("FK CONSTRAINT ") && !what.starts_with("TRIGGER "));
+            // So whoever has TRIGGER on a table may have written one.
+            let owner =
+                owner.filter(|_| !of_others.contains(&what) && !what.starts_with("TRIGGER "));
             let owner = owner.map_or("'public'".to_owned(), |owner| {
                 format!("\"{}\"", owner.replace('"', "\"\""))
             });

@@ -41,7 +41,7 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
             .bind(context.record.shard.as_sql())
             .bind(schema);
         let guard: Vec<String> = context.source.column(guard).await?;
-        let texts = parts.dump.sql_of(&parts.early).await?;
+        let texts = parts.dump.sql_of(&parts.early, &parts.of_others).await?;
         let query = sqlx::query_as(sql!("move/carry/default_privileges.sql"));
         let rights: Vec<(String, bool)> = context.target.rows(query).await?;
         let of = |before: bool| {
@@ -67,7 +67,7 @@ pub(super) async fn make_indexes(context: &mut MoveContext<'_>) -> Result<(), Fa
     let is_there = |line: &String| description(line).is_some_and(|what| there.contains(what));
     if !parts.late.iter().all(is_there) {
         context.say("making indexes");
-        let texts = parts.dump.sql_of(&parts.late).await?;
+        let texts = parts.dump.sql_of(&parts.late, &parts.of_others).await?;
         run(context, texts).await?;
     }
     compare(context, parts.dump.definitions().await?, &BTreeSet::new()).await
@@ -311,6 +311,8 @@ struct Parts {
     early: Vec<String>,
     /// What waits for the copy.
     late: Vec<String>,
+    /// What of it is between tables of several owners.
+    of_others: BTreeSet<String>,
 }
 
 async fn parts(context: &mut MoveContext<'_>) -> Result<Parts, Failure> {
@@ -325,5 +327,8 @@ async fn parts(context: &mut MoveContext<'_>) -> Result<Parts, Failure> {
             entry(line).is_some_and(|entry| identity.contains(&entry)) || keeps_out(line)
         });
     early.extend(first);
-    Ok(Parts { dump, early, late })
+    let query = sqlx::query_scalar(sql!("move/carry/keys_to_others.sql"));
+    let of_others: Vec<String> =
+        context.source.column(query.bind(context.record.schema.as_str())).await?;
+    Ok(Parts { dump, early, late, of_others: of_others.into_iter().collect() })
 }

@@ -47,7 +47,9 @@ fn watch_relations() {
     // and what forgets neither panics nor calls PostgreSQL.
     unsafe {
         pg_sys::CacheRegisterRelcacheCallback(Some(changed), pg_sys::Datum::from(0));
+        // As PostgreSQL's own memory of who is a member of what: whoever owns the database is pg_database_owner.
         for cache in [
+            pg_sys::SysCacheIdentifier::DATABASEOID,
             pg_sys::SysCacheIdentifier::AUTHOID,
             pg_sys::SysCacheIdentifier::AUTHMEMROLEMEM,
             pg_sys::SysCacheIdentifier::AUTHMEMMEMROLE,
