@@ -25,6 +25,8 @@ on_both_engines!(
     who_does_not_see_all_triggers_lowers_nothing,
     a_trigger_in_capitals_is_seen,
     a_dropped_shard_is_to_be_made_again_before_its_table_is_looked_at,
+    nothing_of_anybodys_trigger_is_run_whatever_a_session_has_set,
+    a_view_in_the_place_of_a_table_is_not_run,
 );
 
 #[test]
@@ -480,4 +482,173 @@ fn a_dropped_shard_is_to_be_made_again_before_its_table_is_looked_at(engine: Eng
     query::<u64>(client, "CALL shardid.create_shard(6, 'js53')");
     let words = expect_refused(client, "CALL shardid.lower_counters()", "55000");
     assert!(words.contains("later than now"), "{words}");
+}
+
+/// A user who may call it and make triggers and views of his own, and not read `secret.t`.
+fn with_eve(server: &Server) {
+    server.query(
+        "SET GLOBAL log_bin_trust_function_creators = 1; CREATE DATABASE secret; CREATE TABLE secret.t (v TEXT); INSERT INTO secret.t VALUES ('of another');
+         CREATE USER eve IDENTIFIED BY 'eve'; GRANT ALL ON app.* TO eve;
+         GRANT EXECUTE ON PROCEDURE shardid.lower_counters TO eve; GRANT EXECUTE ON FUNCTION shardid.next_id TO eve",
+    );
+}
+
+fn eve(server: &Server) -> Conn {
+    let mut client = server.try_connect_as("eve", "eve").expect("there is such a user");
+    query::<u64>(&mut client, "SET lock_wait_timeout = 110");
+    client
+}
+
+/// What a session may set that has a say in what a text means.
+fn settings_of_texts(server: &Server, engine: Engine) -> Vec<String> {
+    let mut all: Vec<String> = [
+        "sql_mode = 'ANSI_QUOTES'",
+        "sql_mode = 'NO_BACKSLASH_ESCAPES'",
+        "sql_mode = 'PIPES_AS_CONCAT'",
+        "sql_mode = 'IGNORE_SPACE'",
+        "sql_mode = ''",
+        "NAMES latin1",
+        "character_set_client = gbk",
+        "character_set_client = cp932",
+        "character_set_client = big5",
+        "character_set_connection = ucs2",
+        "collation_connection = utf8mb4_bin",
+        "div_precision_increment = 0",
+        "div_precision_increment = 30",
+        "group_concat_max_len = 4",
+        "sql_select_limit = 0",
+        "default_week_format = 7",
+    ]
+    .map(str::to_owned)
+    .into();
+    if engine == Engine::MariaDb {
+        let flags: String = server.value(
+            "SELECT enum_value_list FROM information_schema.system_variables WHERE variable_name = 'DEFAULT_REGEX_FLAGS'",
+        );
+        assert!(flags.contains("MULTILINE") && flags.contains("EXTENDED"), "{flags}");
+        all.extend(flags.split(',').map(|flag| format!("default_regex_flags = '{flag}'")));
+        all.push(format!("default_regex_flags = '{flags}'"));
+        all.push("sql_mode = 'MSSQL'".to_owned());
+    }
+    all
+}
+
+/// With `default_regex_flags = 'MULTILINE'` on MariaDB, what stood behind the first line of a name was run as the
+/// definer.
+fn nothing_of_anybodys_trigger_is_run_whatever_a_session_has_set(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    with_tables(server);
+    with_eve(server);
+    server.query("CREATE TABLE app.odd (id BIGINT NOT NULL DEFAULT 0 PRIMARY KEY); INSERT INTO app.odd VALUES (1)");
+    let read = "(SELECT @stolen := (SELECT v FROM secret.t))";
+    let columns = [
+        format!("`id`\n={read}"),
+        format!("`id`={read}\n"),
+        format!("`id`\r\n={read}#`"),
+        format!("`id`\n= -- `\n{read}"),
+        format!("id\n={read}"),
+    ];
+    let trigger = |column: &str, number: &str| {
+        format!(
+            "CREATE TRIGGER app.odd BEFORE INSERT ON app.odd FOR EACH ROW SET NEW.{column} = if(coalesce(NEW.{column}, 0) = 0, shardid.next_id({number}), NEW.{column})"
+        )
+    };
+    let mut triggers: Vec<String> = columns.iter().map(|column| trigger(column, "5")).collect();
+    triggers.push(trigger("`id`", &format!("5\n+{read}")));
+    triggers.push(trigger("`id`", "\n5"));
+    raise(server, 3600);
+    let mut made = 0;
+    for trigger in &triggers {
+        if try_query::<u64>(&mut eve(server), trigger).is_err() {
+            continue;
+        }
+        made += 1;
+        for set in settings_of_texts(server, engine) {
+            let client = &mut eve(server);
+            query::<u64>(client, &format!("SET {set}"));
+            let refused = try_query::<String>(client, "CALL shardid.lower_counters()");
+            let stolen: Option<String> = query(client, "SELECT @stolen").pop().flatten();
+            assert_eq!(stolen, None, "{set}: {trigger}");
+            let words = refused.expect_err(&format!("{set}: {trigger}")).message;
+            assert!(words.contains("has a trigger that is not as"), "{set}: {trigger}: {words}");
+        }
+        server.query("DROP TRIGGER app.odd");
+    }
+    assert!(made >= 4, "{made} triggers were made");
+
+    // And what is as it is written is looked at.
+    let late = "shardid.id_at(utc_timestamp() + INTERVAL 1 DAY)";
+    server.query(&format!("DROP TABLE app.odd; INSERT INTO app.`a b` VALUES ({late}, 1)"));
+    for set in settings_of_texts(server, engine) {
+        let client = &mut eve(server);
+        query::<u64>(client, &format!("SET {set}"));
+        let words = expect_refused(client, "CALL shardid.lower_counters()", "55000");
+        assert!(words.contains("later than now"), "{set}: {words}");
+    }
+    server.query("DELETE FROM app.`a b`");
+    for set in settings_of_texts(server, engine) {
+        raise(server, 3600);
+        let client = &mut eve(server);
+        query::<u64>(client, &format!("SET {set}"));
+        let lowered = try_query::<String>(client, "CALL shardid.lower_counters()");
+        lowered.unwrap_or_else(|refused| panic!("{set}: {refused:?}"));
+        ids(&mut server.connect(), 5, 1);
+    }
+}
+
+/// It looks at one table after the other, and waits for rows of each. What somebody put into the place of a later
+/// one meanwhile was run with the rights of the definer, who is `root` where `root` has installed it.
+fn a_view_in_the_place_of_a_table_is_not_run(engine: Engine) {
+    let server = &Server::builder(engine).start();
+    with_tables(server);
+    with_eve(server);
+    let client = &mut eve(server);
+    query::<u64>(
+        client,
+        "CREATE FUNCTION app.f() RETURNS BIGINT READS SQL DATA SQL SECURITY INVOKER
+         BEGIN SET @stolen = (SELECT v FROM secret.t); RETURN 1; END",
+    );
+    let words = try_query::<u64>(client, "SELECT app.f()").expect_err("it may not read it").message;
+    assert!(words.contains("denied"), "{words}");
+    raise(server, 3600);
+    for (way, view) in [
+        ("MERGE", "SELECT app.f() AS id"),
+        ("MERGE", "SELECT id FROM app.kept WHERE app.f() = 1"),
+        ("TEMPTABLE", "SELECT app.f() AS id"),
+    ] {
+        server.query("INSERT INTO app.`a b` VALUES (1, 1)");
+        let open = &mut server.connect();
+        query::<u64>(
+            open,
+            "START TRANSACTION; UPDATE app.`a b` SET `the id` = (SELECT 9223372036854775807)",
+        );
+        scope(|scope| {
+            let lowering = scope.spawn(|| {
+                let client = &mut eve(server);
+                let refused = try_query::<String>(client, "CALL shardid.lower_counters()");
+                (refused, query::<Option<String>>(client, "SELECT @stolen").pop().flatten())
+            });
+            // What is asked for more often than ten times a second stays as it was.
+            let waits = "DO sleep(0.2); SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'";
+            wait_until(Duration::from_secs(60), "it waits for the row", || {
+                server.value::<i64>(waits) > 0
+            });
+            query::<u64>(
+                &mut eve(server),
+                &format!(
+                    "RENAME TABLE app.plain TO app.kept; CREATE ALGORITHM = {way} SQL SECURITY INVOKER VIEW app.plain AS {view}"
+                ),
+            );
+            query::<u64>(open, "ROLLBACK");
+            let (refused, stolen) = lowering.join().expect("it ends");
+            assert_eq!(stolen, None, "{way} {view}");
+            let words = refused.expect_err("it is refused").message;
+            assert!(words.contains("`app`.`plain` has become a view"), "{words}");
+        });
+        server.query(
+            "DROP VIEW app.plain; RENAME TABLE app.kept TO app.plain; DELETE FROM app.`a b`",
+        );
+    }
+    query::<String>(client, "CALL shardid.lower_counters()");
+    ids(&mut server.connect(), 5, 3);
 }
