@@ -9,6 +9,7 @@ mod flickr;
 mod forgotten;
 mod load;
 mod lost;
+mod migrations;
 mod mixed;
 mod prepared;
 mod refuse;
