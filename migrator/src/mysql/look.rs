@@ -95,11 +95,16 @@ impl Settings {
         self.get("version").split('-').next().unwrap_or_default()
     }
 
-    /// Whether the server says REPLICA and SOURCE: MySQL does since 8.0.22, and lately nothing else.
-    fn speaks_of_replicas(&self) -> bool {
+    /// `(10, 11, 14)` of the same.
+    fn numbers(&self) -> (u32, u32, u32) {
         let mut parts = self.version().split('.').map(|part| part.parse::<u32>().unwrap_or(0));
         let mut next = || parts.next().unwrap_or(0);
-        self.flavour() == Flavour::MySql && (next(), next(), next()) >= (8, 0, 22)
+        (next(), next(), next())
+    }
+
+    /// Whether the server says REPLICA and SOURCE: MySQL does since 8.0.22, and lately nothing else.
+    fn speaks_of_replicas(&self) -> bool {
+        self.flavour() == Flavour::MySql && self.numbers() >= (8, 0, 22)
     }
 
     /// That this user cannot be told whether the server is a replica.
@@ -143,9 +148,8 @@ impl Settings {
             Flavour::MariaDb => ((10, 6), "MariaDB 10.6"),
             Flavour::MySql => ((8, 0), "MySQL 8.0"),
         };
-        let mut numbers = self.version().split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-        let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        if version < oldest {
+        let (major, minor, _) = self.numbers();
+        if (major, minor) < oldest {
             refuse(
                 format!("{} {} is older than {name}", self.flavour(), self.version()),
                 "upgrade the server",
@@ -175,15 +179,23 @@ impl Settings {
                 "start the server without sysdate-is-now",
             );
         }
+        // MariaDB flushes at each commit with 3, too: at prepare besides. Up to 10.6.4 some did as with 2
+        // (MDEV-26138).
+        let flushes_with_3 = self.flavour() == Flavour::MariaDb && self.numbers() >= (10, 6, 5);
         match self.get("innodb_flush_log_at_trx_commit") {
             "1" => {}
-            "2" if power_loss => {}
-            "2" => refuse(
-                "innodb_flush_log_at_trx_commit is 2: after a power loss the numbers of the last second are handed out again".to_owned(),
+            "3" if flushes_with_3 => {}
+            "2" | "3" if power_loss => {}
+            value @ ("2" | "3") => refuse(
+                format!(
+                    "innodb_flush_log_at_trx_commit is {value}: after a power loss the numbers of the last second are handed out again"
+                ),
                 "set it to 1, or say `shardid apply --accept-power-loss`",
             ),
             other => refuse(
-                format!("innodb_flush_log_at_trx_commit is {other}: after a crash the numbers of the last second are handed out again"),
+                format!(
+                    "innodb_flush_log_at_trx_commit is {other}: after a crash the numbers of the last second are handed out again"
+                ),
                 "set it to 1",
             ),
         }
@@ -383,6 +395,12 @@ mod tests {
         let two = ("innodb_flush_log_at_trx_commit", "2");
         assert!(refused(&[two], false)[0].contains("power loss"));
         assert!(refused(&[two], true).is_empty());
+        let three = ("innodb_flush_log_at_trx_commit", "3");
+        assert!(refused(&[three], false).is_empty(), "MariaDB flushes at each commit with it");
+        let before = ("version", "10.6.4-MariaDB");
+        assert!(refused(&[three, before], false)[0].contains("is 3: after a power loss"));
+        assert!(refused(&[three, before], true).is_empty());
+        assert!(refused(&[three, ("version", "10.6.5-MariaDB")], false).is_empty());
         // That one does not even survive a crash of the program.
         assert!(refused(&[("innodb_flush_log_at_trx_commit", "0")], true)[0].contains("crash"));
         // MariaDB's default.

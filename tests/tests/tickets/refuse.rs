@@ -36,6 +36,12 @@ fn settings_that_could_repeat_numbers_are_refused_all_at_once(engine: Engine) {
     servers.sql("my1", "SET GLOBAL innodb_flush_log_at_trx_commit = 0");
     let error = servers.run(&["plan", "--accept-power-loss"]).refused();
     assert!(error.contains("is 0: after a crash"), "{error}");
+    // It was told that after a crash numbers come again, and MariaDB flushes at each commit then, too.
+    if engine == Engine::Mariadb {
+        servers.sql("my1", "SET GLOBAL innodb_flush_log_at_trx_commit = 3");
+        servers.run(&["plan"]).ok();
+        servers.is_clean();
+    }
 }
 
 fn options_that_ids_cannot_be_right_with_are_refused(engine: Engine) {
