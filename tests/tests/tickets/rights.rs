@@ -238,6 +238,15 @@ fn where_the_account_is_gone_that_installed_it_is_told_what_mends_it(engine: Eng
     servers.is_clean();
     servers.sql("my1", "DROP USER shardid");
     is_told();
+    // Made anew without its rights, whoever looked was told to connect as somebody who has them.
+    servers.sql("my1", "CREATE USER shardid");
+    for arguments in [&["apply", "--yes"][..], &["tickets", "verify"]] {
+        let run = servers.run(arguments);
+        let text = format!("{}{}", run.stdout, run.stderr);
+        let hint = "if 'shardid'@'%' is the account that installed it, routines run with its rights: GRANT ALL ON shardid.* TO 'shardid'@'%' WITH GRANT OPTION";
+        assert!(run.code != 0 && text.contains(hint), "{arguments:?}: {text}");
+    }
+    servers.sql("my1", "DROP USER shardid");
     servers.sql("my1", &statements()[0]);
     servers.is_clean();
 }
