@@ -86,12 +86,14 @@ pub enum TicketProblem {
         node: NodeName,
     },
     /// A server that nobody has named hands out the rest of a ticket.
-    #[error("class {class} of ticket {ticket} is on no server of the cluster file")]
+    #[error("class {class} of ticket {ticket} is on no server of the cluster file{}", nothing_on(.without))]
     Unseen {
         /// The ticket.
         ticket: TicketName,
         /// What that server hands out.
         class: Class,
+        /// Servers of the ticket that have answered, and have nothing of it: one of them may have lost it.
+        without: Vec<NodeName>,
     },
     /// A ceiling that no change accounts for.
     #[error(
@@ -154,8 +156,12 @@ impl TicketProblem {
             Self::Stray { ticket, node } => format!(
                 "`shardid apply` has it end there, and the others go on above it; `shardid tickets add-server {ticket} {node}` has it take part"
             ),
-            Self::Unseen { ticket, class } => format!(
-                "put the server that hands it out into the cluster file, and {ticket} goes on above it: `shardid apply`; if class {class} is gone for good, raise {ticket} on another server above all that it can have handed out, and say `--accept-unseen`"
+            Self::Unseen { ticket, class, without } => format!(
+                "{}put the server that hands it out into the cluster file, and {ticket} goes on above it: `shardid apply`; if class {class} is gone for good, raise {ticket} on another server above all that it can have handed out, and say `--accept-unseen`",
+                without
+                    .iter()
+                    .map(|node| format!("if node {node} has lost it, put its schema shardid back from a backup, then `shardid apply --restored {node}`; else "))
+                    .collect::<String>(),
             ),
             Self::Standing(ticket) => format!("shardid tickets resume {ticket}"),
             Self::OpenTwice { second: node, .. } | Self::Mapped { node, .. } => {
@@ -211,6 +217,10 @@ impl TicketProblem {
     }
 }
 
+fn nothing_on(nodes: &[NodeName]) -> String {
+    nodes.iter().map(|node| format!("; node {node} has nothing of it")).collect()
+}
+
 /// Classes of a ticket that servers of it say there are, and that none of all that answered has.
 ///
 /// A catalog and a cluster file that are both of an older time know nothing of a server that was added
@@ -228,6 +238,11 @@ pub fn unseen(
     let here = servers.iter().filter_map(|node| truth.state(node, ticket));
     let others =
         here.filter(|state| !state.has_ended() && (!is_known || state.class.servers != count));
+    let without: Vec<NodeName> = servers
+        .iter()
+        .filter(|node| truth.servers.contains_key(*node) && truth.state(node, ticket).is_none())
+        .cloned()
+        .collect();
     let mut found = Vec::new();
     for servers in others.map(|state| state.class.servers).collect::<BTreeSet<u32>>() {
         let all = (1..=servers).map(|server| Class { server, servers });
@@ -235,7 +250,11 @@ pub fn unseen(
         // Some of them have other classes by now, where a change was lost half-way.
         let changed = states.iter().filter(|class| class.servers != servers).count();
         if missing.len() > changed {
-            let unseen = |class| TicketProblem::Unseen { ticket: ticket.clone(), class };
+            let unseen = |class| TicketProblem::Unseen {
+                ticket: ticket.clone(),
+                class,
+                without: without.clone(),
+            };
             found.extend(missing.into_iter().map(unseen));
         }
     }

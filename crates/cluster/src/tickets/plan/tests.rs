@@ -449,7 +449,16 @@ fn a_server_that_neither_file_nor_catalog_know_is_missed_by_the_classes_of_the_o
     lost.servers.get_mut(&node("a")).unwrap().tickets.clear();
     assert!(of(&lost).is_empty(), "the catalog knows how far it was");
     lost.known.clear();
-    assert_eq!(of(&lost), ["class 1 of 2 of ticket orders is on no server of the cluster file"]);
+    // It is in the file, and is named.
+    assert_eq!(
+        of(&lost),
+        [
+            "class 1 of 2 of ticket orders is on no server of the cluster file; node a has nothing of it"
+        ]
+    );
+    let mends = unseen(&ticket(), &names, &lost)[0].mend();
+    assert!(mends.starts_with("if node a has lost it, put its schema"), "{mends}");
+    assert!(mends.contains("apply --restored a`; else put the server"), "{mends}");
 }
 
 #[test]
