@@ -16,7 +16,7 @@ use shardid_ids::{ClockBase, Flushed, Layout, Shard};
 
 use crate::page::backend::{self, LocalTransaction, Transaction};
 use crate::page::held::Place;
-use crate::page::{BackendLocal, catalog, clocks};
+use crate::page::{BackendLocal, catalog, clocks, relations};
 use crate::report::{self, Report};
 use crate::{horizon, settings};
 
@@ -89,9 +89,8 @@ struct Generator {
     flushed: Cell<Flushed>,
     /// Where the page is, while the sequence does not change.
     place: Cell<Option<Place>>,
-    /// The user that may take ids, as of which number of changes.
+    /// The user that may take ids, by a look in this transaction.
     allowed: Cell<Oid>,
-    allowed_as_of: Cell<u64>,
 }
 
 struct Backend {
@@ -305,7 +304,6 @@ impl Generator {
             flushed: Cell::new(Flushed::NOTHING),
             place: Cell::new(None),
             allowed: Cell::new(Oid::INVALID),
-            allowed_as_of: Cell::new(0),
         }
     }
 
@@ -346,14 +344,12 @@ impl Generator {
     #[inline(never)]
     fn is_kept_for(&self, now: Transaction) -> bool {
         self.owner.get().user() == now.user()
-            && self.is_allowed(now.user(), BACKEND.get().changes.get())
             && !backend::in_transaction_block()
+            && self.facts.get().is_some_and(|facts| {
+                // Asked anew, as PostgreSQL does: what is remembered of members may be out of date.
+                relations::may_use(facts.sequence, now.user()) == Some(true)
+            })
             && clocks::now_us() < self.kept_until_us.get()
-    }
-
-    /// Whether the user is known to have the right to take ids, as of that number of changes.
-    fn is_allowed(&self, user: Oid, changes: u64) -> bool {
-        self.allowed.get() == user && self.allowed_as_of.get() == changes
     }
 
     /// Takes a block, twice the last one in a run, and returns its first id.

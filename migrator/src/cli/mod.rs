@@ -258,7 +258,7 @@ pub(crate) struct Adopt {
     #[arg(long = "adopt", value_name = "NODE")]
     pub(crate) nodes: Vec<NodeName>,
 
-    /// This ticket server was restored from a backup: go on above all its numbers
+    /// This ticket server was restored: go on above all its numbers
     ///
     /// A restored server is mostly known by the mark it lacks; say this where it
     /// was restored to a moment after the last `shardid tickets verify`. Tickets that
@@ -269,7 +269,7 @@ pub(crate) struct Adopt {
     #[arg(long, value_name = "NODE")]
     pub(crate) restored: Vec<NodeName>,
 
-    /// A number at or above all that servers which were restored can have handed out
+    /// At or above all that restored servers can have handed out
     ///
     /// Your own tables know it: the highest one in all columns that hold their tickets. They go on
     /// 100,000 above it, and never below what is known otherwise, so one that is too high costs nothing.

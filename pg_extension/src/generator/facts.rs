@@ -25,10 +25,7 @@ impl Generator {
                 None => self.read()?,
             };
             // Before the lock, which would be kept: whoever may not take ids hinders nobody.
-            // A change of the sequence's privileges or of a role counts as one, too.
-            let known = self.is_allowed(now.user(), changes);
-            let may =
-                if known { Some(true) } else { relations::may_use(facts.sequence, now.user()) };
+            let may = relations::may_use(facts.sequence, now.user());
             if may == Some(false) {
                 return Err(report::no_privilege(&relations::relation_name(facts.sequence)));
             }
@@ -46,7 +43,6 @@ impl Generator {
                 }
                 if may.is_some() {
                     self.allowed.set(now.user());
-                    self.allowed_as_of.set(changes);
                 }
                 break (facts, may);
             }
