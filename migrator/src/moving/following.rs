@@ -11,7 +11,7 @@ use super::outcome::Fence;
 use super::pace::{Pace, share};
 use super::stop::check_stop;
 use super::throttle;
-use super::{origin, schema, sequences, stream, unseen};
+use super::{origin, schema, sequences, unseen};
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -275,7 +275,7 @@ pub(super) async fn await_close(context: &mut MoveContext<'_>) -> Result<(), Fai
         let gone = sqlx::query_scalar::<_, bool>(sql!("move/stream/slot_gone.sql")).bind(&name);
         // As on a standby that has taken over: what it lacks of the copy nobody sends again.
         if context.target.column(gone).await? == [true] {
-            return Err(stream::slot_is_gone(&context.record, &context.target.node, &name));
+            return Err(origin::slot_is_gone(&context.record, &context.target.node, &name));
         }
         context.target.change(sqlx::query(sql!("move/stream/advance.sql")).bind(name)).await?;
     }

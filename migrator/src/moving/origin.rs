@@ -10,7 +10,6 @@ use super::ahead::descent;
 use super::context::MoveContext;
 use super::journal::{Leftover, Move, MoveJournal};
 use super::move_session::MoveSession;
-use super::stream;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::sql;
@@ -43,8 +42,18 @@ pub(super) async fn cannot_follow(
 ) -> Failure {
     match refuse(context).await {
         Ok(Some(refused)) => refused,
-        _ => stream::slot_is_gone(&context.record, node, slot),
+        _ => slot_is_gone(&context.record, node, slot),
     }
+}
+
+/// What follows by a slot that somebody has dropped, or that a standby which took over never had.
+pub(super) fn slot_is_gone(record: &Move, node: &NodeName, slot: &str) -> Failure {
+    Failure::new(format!("replication slot {slot} is gone")).at(format!("node {node}")).hint(
+        format!(
+            "the copy cannot follow without it: give the move up with `shardid abort {}`",
+            record.id
+        ),
+    )
 }
 
 async fn refuse(context: &mut MoveContext<'_>) -> Result<Option<Failure>, Failure> {

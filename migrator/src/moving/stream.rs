@@ -2,11 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use shardid_cluster::{LeftoverKind, NodeName};
+use shardid_cluster::LeftoverKind;
 
 use super::ahead;
 use super::context::MoveContext;
-use super::journal::Move;
 use super::login::{self, NewStream};
 use super::move_session::{Batch, MoveSession};
 use super::origin;
@@ -54,16 +53,6 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
     context.leave_on_target(LeftoverKind::Subscription, &name).await?;
     let stream = NewStream { name: &name, schema: &context.record.schema, copy: true };
     login::subscribe(&mut context.target, &mut context.source, &stream).await
-}
-
-/// What follows by a slot that somebody has dropped, or that a standby which took over never had.
-pub(super) fn slot_is_gone(record: &Move, node: &NodeName, slot: &str) -> Failure {
-    Failure::new(format!("replication slot {slot} is gone")).at(format!("node {node}")).hint(
-        format!(
-            "the copy cannot follow without it: give the move up with `shardid abort {}`",
-            record.id
-        ),
-    )
 }
 
 /// Makes a slot, for which every transaction that has written anywhere on the server has to end.

@@ -7,8 +7,9 @@ use shardid_cluster::{
     TicketTruth, not_remembered, problems, ticket_plan, unseen,
 };
 
-use super::change::{Wanted, change, now_us, resume};
+use super::change::{Wanted, change, resume};
 use super::look::{Look, look};
+use super::notes::now_us;
 use super::notes::{note, noted, text_on};
 use super::{Said, Session, TicketJournal, TicketServer};
 use crate::cuts;

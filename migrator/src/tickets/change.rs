@@ -10,6 +10,7 @@ use shardid_cluster::{
 };
 
 use super::look::look;
+use super::notes::now_us;
 use super::server::Limited;
 use super::standing::{
     Said, check_gone, check_silent, check_there, close_forgetful, go_above_forgotten, handing_out,
@@ -302,10 +303,4 @@ async fn higher_floor(file: &ClusterFile, change: &TicketChange) -> Result<u64, 
         .map_err(|error| Failure::new(error).at(format!("ticket {}", change.ticket)))?;
     talk::line(format_args!("  the servers were quicker: a higher floor, {floor}"));
     Ok(floor)
-}
-
-/// Microseconds since 1970, by this machine's clock.
-pub(crate) fn now_us() -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.ok().and_then(|now| i64::try_from(now.as_micros()).ok()).unwrap_or(0)
 }

@@ -4,7 +4,6 @@ use shardid_cluster::{
     NodeName, Notes, Seen, SeenAt, TicketName, TicketTruth, mark_with_notes, notes,
 };
 
-use super::change::now_us;
 use super::{TicketJournal, TicketServer};
 use crate::cuts;
 use crate::failure::Failure;
@@ -54,4 +53,10 @@ pub(super) async fn note(
         cuts::at(format_args!("tickets/noted-{other}"));
     }
     Ok(())
+}
+
+/// Microseconds since 1970, by this machine's clock.
+pub(crate) fn now_us() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.ok().and_then(|now| i64::try_from(now.as_micros()).ok()).unwrap_or(0)
 }

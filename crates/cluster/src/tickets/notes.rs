@@ -4,13 +4,8 @@
 //! any server of it was seen at or raised to, and the pace. A catalog that was put back from a backup, with or without its
 //! server, knows nothing of the time since; any other server does.
 
-use std::collections::BTreeMap;
-
 use crate::names::TicketName;
-use crate::tickets::{Seen, SeenAt, TicketTruth};
-
-/// How far tickets were on all of their servers together.
-pub type Notes = BTreeMap<TicketName, Seen>;
+use crate::tickets::{Notes, Seen, SeenAt, TicketTruth};
 
 /// What is to be noted now, by the catalog and by all notes that there are.
 pub fn notes(truth: &TicketTruth) -> Notes {

@@ -1,5 +1,9 @@
 //! How far above what it remembers a server must go on that has forgotten numbers.
 
+use std::collections::BTreeMap;
+
+use crate::names::TicketName;
+
 /// The room left above everything known, in numbers.
 pub const MARGIN: u64 = 100_000;
 
@@ -19,6 +23,9 @@ pub struct SeenAt {
     /// When, in microseconds since 1970.
     pub at_us: i64,
 }
+
+/// How far tickets were on all of their servers together.
+pub type Notes = BTreeMap<TicketName, Seen>;
 
 /// How far a server was when it was last looked at, and at the time before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -8,8 +8,7 @@ use crate::rename::{Rename, renames};
 use crate::set::ShardSet;
 use crate::tickets::change::TicketChange;
 use crate::tickets::class::TicketState;
-use crate::tickets::notes::Notes;
-use crate::tickets::rebase::Seen;
+use crate::tickets::rebase::{Notes, Seen};
 
 /// Everything that was seen about tickets.
 #[derive(Debug, Clone, PartialEq, Default)]

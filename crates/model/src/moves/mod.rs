@@ -25,6 +25,7 @@
 
 mod check;
 mod ends;
+mod lives;
 mod program;
 mod rebuild;
 mod rule;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use shardid_cluster::{
-    ClusterName, Declared, DeclaredNode, Descent, Engine, Extension, Identity, LayoutName, Lineage,
-    MapVersion, Membership, MoveState, NodeName, NodeTruth, Shard, ShardCount, ShardSet, Truth,
-    Whole,
+    ClusterName, Declared, DeclaredNode, Engine, Extension, Identity, LayoutName, MapVersion,
+    Membership, MoveState, NodeName, NodeTruth, Shard, ShardCount, ShardSet, Truth, Whole,
 };
 
+use super::lives::{END, descent, lineage};
 use super::rule::Rule;
 use super::world::{Gate, Node, Says, World};
 use crate::protocol::Rules;
@@ -28,20 +28,6 @@ fn declared() -> Declared {
         nodes: vec![node(0), node(1)],
         tickets: Vec::new(),
     }
-}
-
-/// The timeline of a node that is in one of its lives.
-pub(super) fn lineage(life: u8) -> Lineage {
-    Lineage { system_identifier: 1, timeline: u32::from(life) + 1 }
-}
-
-/// The end of each life; the next one begins before it.
-pub(super) const END: u64 = 10;
-
-/// What a node says in one of its lives, where each was left at a position.
-pub(super) fn descent(life: u8, left: u64) -> Descent {
-    let left = (1..=u32::from(life)).map(|timeline| (timeline, left)).collect();
-    Descent { now: lineage(life), database: 5, position: 2 * END, left }
 }
 
 /// What a node says of the shard.

@@ -2,8 +2,8 @@
 
 use shardid_cluster::{MoveKind, MoveState, Origin, copy_ahead};
 
+use super::lives::{END, descent, lineage};
 use super::program::Program;
-use super::rebuild::{END, descent, lineage};
 use super::statement::Statement;
 
 /// Whom a copy lets write.
