@@ -349,6 +349,8 @@ impl Generator {
                 // Asked anew, as PostgreSQL does: what is remembered of members may be out of date.
                 relations::may_use(facts.sequence, now.user()) == Some(true)
             })
+            // The look may have been told of a change, which ends the block.
+            && self.next.get() <= self.end.get()
             && clocks::now_us() < self.kept_until_us.get()
     }
 

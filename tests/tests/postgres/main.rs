@@ -32,6 +32,7 @@ mod quick;
 mod recipes;
 mod replicated;
 mod restores;
+mod rights_taken_back;
 mod segments;
 mod smoke;
 mod soak;

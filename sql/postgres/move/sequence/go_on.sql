@@ -1,5 +1,6 @@
 -- Has the sequence ($3) of a shard ($1) in a schema ($2) go on above all that it can have given out where it was, as far
--- as that can be known here; $4 is its layout. CASE: the function may be called before the other conditions are looked at. No row where the shard gives ids already, or there is no such sequence.
+-- as that can be known here; $4 is its layout. No row where the shard gives ids already, or there is no such sequence.
+-- CASE: the planner may call the function before it looks at the other conditions.
 SELECT format('SELECT shardid.carry_generator(%L, %s, %s, %L)', format('%I.%I', n.nspname, c.relname), $1::integer,
               greatest(s.last_value, shardid.last_id_at_most(NULL::regclass, $1::bigint, $4::text)), $4::text) AS statement
   FROM pg_class c

@@ -1,7 +1,7 @@
 -- Where every sequence of a schema ($1) stands, as statements for the other copy.
 -- Read by number: a name may be that of a view by now, whose functions would run here with
 -- our rights, and whose text there. pg_sequences does not say where one stands that was
--- restarted and not used since. Materialized: the planner may call the function before it has looked at the rest.
+-- restarted and not used since. MATERIALIZED: the planner may call the function before it looks at the other conditions.
 -- Generators ($2) of the shard ($5) go on above the last ids ($3, of layouts $4) that they can
 -- have given out, wherever they were put, and no further ahead than that.
 WITH given AS (
