@@ -18,7 +18,8 @@ struct RunFolder {
 ///
 /// It is removed when the program has ended, and what runs in it is killed
 /// first, also when the program was killed itself. The path is short, since
-/// sockets below it may have no more than about 100 characters.
+/// sockets below it may have no more than about 100 characters. It lies in
+/// memory where there is enough: a test then lasts as long on a slow disk.
 pub(crate) fn path() -> &'static Path {
     static FOLDER: OnceLock<RunFolder> = OnceLock::new();
     &FOLDER.get_or_init(make).path
@@ -33,11 +34,27 @@ pub(crate) fn numbered() -> PathBuf {
     folder
 }
 
+/// A folder in memory on every Linux; in a container it is small unless it was asked for.
+const MEMORY: &str = "/dev/shm";
+
+/// Whether a folder, and the memory behind it, has room for the servers of two test programs
+/// that run at once, and for twice as much.
+fn has_room(folder: &str) -> bool {
+    const WANTED: u64 = 12 << 30;
+    let available = || {
+        let lines = fs::read_to_string("/proc/meminfo").ok()?;
+        let line = lines.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+        line.trim().strip_suffix(" kB")?.parse::<u64>().ok()
+    };
+    rustix::fs::statvfs(folder).is_ok_and(|found| found.f_bavail * found.f_frsize > WANTED)
+        && available().is_some_and(|kilobytes| kilobytes << 10 > WANTED)
+}
+
 fn make() -> RunFolder {
     let path = tempfile::Builder::new()
         .prefix("shardid-")
         .permissions(Permissions::from_mode(0o755))
-        .tempdir_in("/tmp")
+        .tempdir_in(if has_room(MEMORY) { MEMORY } else { "/tmp" })
         .expect("a folder under /tmp can be made")
         .keep();
     // The signals of a terminal or of whoever kills our process group must not
