@@ -25,8 +25,19 @@ pub(crate) enum Exit {
 pub(crate) struct Failure {
     exit: Exit,
     reports: Vec<Report>,
-    /// Whether a server has said it, which is there then.
-    is_answer: bool,
+    /// Who has said it.
+    said_by: SaidBy,
+}
+
+/// Who has said why it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SaidBy {
+    /// This program; of a server it may be that nothing was heard.
+    Us,
+    /// A server, which is there then.
+    Server,
+    /// A server that has no such database.
+    ServerWithoutDatabase,
 }
 
 /// One thing that stood in the way.
@@ -41,7 +52,7 @@ impl Failure {
     /// Something that was refused or did not work.
     pub(crate) fn new(message: impl fmt::Display) -> Self {
         let report = Report { message: message.to_string(), details: Vec::new(), hint: None };
-        Self { exit: Exit::Failed, reports: vec![report], is_answer: false }
+        Self { exit: Exit::Failed, reports: vec![report], said_by: SaidBy::Us }
     }
 
     /// Something that was asked wrongly.
@@ -56,12 +67,22 @@ impl Failure {
 
     /// Says that a server has said it.
     pub(crate) fn answered(self) -> Self {
-        Self { is_answer: true, ..self }
+        Self { said_by: SaidBy::Server, ..self }
+    }
+
+    /// Says that a server has said it, which has no such database.
+    pub(crate) fn without_database(self) -> Self {
+        Self { said_by: SaidBy::ServerWithoutDatabase, ..self }
     }
 
     /// Whether a server has said it: it is there, whatever it refuses.
     pub(crate) fn is_answer(&self) -> bool {
-        self.is_answer
+        self.said_by == SaidBy::Server
+    }
+
+    /// Whether a server has said that it has no such database.
+    pub(crate) fn is_of_no_database(&self) -> bool {
+        self.said_by == SaidBy::ServerWithoutDatabase
     }
 
     /// Several failures as one; the first decides the exit code.

@@ -128,6 +128,14 @@ impl Address {
         self.url.as_str().parse()
     }
 
+    /// Another database of the same PostgreSQL server.
+    pub(crate) fn in_database(&self, name: &str) -> Self {
+        let mut url = self.url.clone();
+        take_parameter(&mut url, "dbname");
+        url.set_path(&utf8_percent_encode(name, NON_ALPHANUMERIC).to_string());
+        Self { url, ..self.clone() }
+    }
+
     /// How to connect to a MySQL or MariaDB server. Who we are, where the URL
     /// does not say, is in MySQL's option files.
     pub(crate) fn mysql(&self) -> Result<MySqlConnectOptions, sqlx::Error> {

@@ -6,11 +6,12 @@ use shardid_cluster::{
 };
 
 use super::ahead::{Instead, check_target};
+use super::answers;
 use super::back::open_on_source;
 use super::fence::{self, Generators};
 use super::home::Home;
 use super::journal::{Leftover, Move, MoveJournal};
-use super::member::{answers, check_member};
+use super::member::check_member;
 use super::move_session::{Batch, MoveSession};
 use super::old_copy::forget_old_copy;
 use super::{stream, watch};
@@ -98,13 +99,9 @@ pub(crate) async fn check_gone(
         }
         .standing());
     }
-    if answers(file, gone).await? {
-        let word = if gives_up { "abort" } else { "resume" };
-        return Err(Failure::new(format!("node {gone} answers"))
-            .hint(format!("`shardid {word} {id}` without --gone"))
-            .standing());
-    }
-    Ok(())
+    let word = if gives_up { "abort" } else { "resume" };
+    let instead = format!("`shardid {word} {id}` without --gone");
+    answers::check_gone(file, gone, &instead).await.map_err(Failure::standing)
 }
 
 /// How a move is given up: one that is switched goes back to its source, which has all rows from behind the fence.

@@ -1,6 +1,6 @@
 //! Is a node the one of the cluster that the catalog means, and no further than it?
 
-use shardid_cluster::{Identity, NodeName};
+use shardid_cluster::Identity;
 
 use super::move_session::MoveSession;
 use super::problem::{Problem, failures_of};
@@ -10,9 +10,9 @@ use crate::postgres::{ids, sql};
 
 /// What a node says of the cluster that it belongs to.
 #[derive(sqlx::FromRow)]
-struct Member {
-    name: String,
-    node: String,
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) node: String,
     layout: String,
     shards: i64,
     map_version: i64,
@@ -38,8 +38,8 @@ pub(super) async fn not_of_cluster(
 ) -> Result<Vec<Problem>, Failure> {
     let identity = identity(server).await?;
     let has_extension = has_extension(server).await?;
-    let member: Option<Member> = match has_extension {
-        true => server.row(sqlx::query_as(sql!("move/check/member.sql"))).await?,
+    let member = match has_extension {
+        true => member(server).await?,
         false => None,
     };
     // Only now: another move may bring a newer map here at any time, but writes it there first.
@@ -81,23 +81,17 @@ pub(super) async fn not_of_cluster(
     Ok(vec![(problem, hint.to_owned())])
 }
 
-/// Whether what answers for a node, if anything does, is the database that the catalog knows.
-pub(super) async fn answers(file: &ClusterFile, node: &NodeName) -> Result<bool, Failure> {
-    let mut server = match MoveSession::look(file, node).await {
-        Ok(server) => server,
-        Err(failure) => return Ok(failure.is_answer()),
-    };
-    let identity = identity(&mut server).await?;
-    let (catalog, _) = ids::catalog(file).await?;
-    Ok(catalog.another_database(node, &identity).is_none())
-}
-
 /// Which database a server is.
-async fn identity(server: &mut MoveSession) -> Result<Identity, Failure> {
+pub(super) async fn identity(server: &mut MoveSession) -> Result<Identity, Failure> {
     let row = sqlx::query_as::<_, (i64, String)>(sql!("follow/identity.sql"));
     let row = server.row(row).await?;
     let (system_identifier, database) = row.expect("it is a row of functions");
     Ok(Identity { system_identifier, database })
+}
+
+/// What a node with the extension says of its cluster, where it has a copy of the map.
+pub(super) async fn member(server: &mut MoveSession) -> Result<Option<Member>, Failure> {
+    server.row(sqlx::query_as(sql!("move/check/member.sql"))).await
 }
 
 /// Whether the extension is installed there.

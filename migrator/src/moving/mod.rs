@@ -8,6 +8,7 @@
 //! ([`throttle`]), what nobody sees yet ([`unseen`]), and the loop ([`drive`](mod@drive)).
 
 pub(crate) mod ahead;
+mod answers;
 mod back;
 mod capacity;
 mod carry;

@@ -57,7 +57,10 @@ pub(super) enum Batch {
 impl MoveSession {
     /// Connects to a node of the cluster file.
     pub(crate) async fn connect(file: &ClusterFile, node: &NodeName) -> Result<Self, Failure> {
-        let address = file.address(node)?.clone();
+        Self::connect_at(node, file.address(node)?.clone()).await
+    }
+
+    async fn connect_at(node: &NodeName, address: Address) -> Result<Self, Failure> {
         let connection = connect(node, &address, "move").await?;
         let mut server = Self {
             node: node.clone(),
@@ -139,6 +142,17 @@ impl MoveSession {
     /// Connects to a node to look: the server forbids a change.
     pub(crate) async fn look(file: &ClusterFile, node: &NodeName) -> Result<Self, Failure> {
         let mut server = Self::connect(file, node).await?;
+        server.run(sqlx::query(sql!("move/look.sql"))).await?;
+        Ok(server)
+    }
+
+    /// As [`look`](Self::look), in another database of the server that the node's address leads to.
+    pub(super) async fn look_in(
+        file: &ClusterFile,
+        node: &NodeName,
+        database: &str,
+    ) -> Result<Self, Failure> {
+        let mut server = Self::connect_at(node, file.address(node)?.in_database(database)).await?;
         server.run(sqlx::query(sql!("move/look.sql"))).await?;
         Ok(server)
     }

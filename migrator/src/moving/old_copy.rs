@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use shardid_cluster::{LeftoverKind, MoveKind, MoveState, NodeName};
 
 use super::ahead::check_not_ahead;
+use super::answers;
 use super::copies::{check_guarded, check_made_since, outside_of, takes_along};
 use super::drop_copy::drop_schema;
 use super::home::Home;
 use super::journal::{Move, MoveJournal, overtaken};
-use super::member::{answers, check_member};
+use super::member::check_member;
 use super::move_session::MoveSession;
 use super::{fence, stream, watch};
 use crate::failure::Failure;
@@ -85,12 +86,11 @@ pub(crate) async fn check_gone_copy(file: &ClusterFile, record: &Move) -> Result
     if let Some(going) = going_back(&mut journal, record.id).await? {
         return Err(going);
     }
-    if answers(file, &record.source).await? {
-        return Err(Failure::new(format!("node {} answers", record.source)).hint(format!(
-            "`shardid retire {}` drops the old copy of shard {} there",
-            record.id, record.shard
-        )));
-    }
+    let instead = format!(
+        "`shardid retire {}` drops the old copy of shard {} there",
+        record.id, record.shard
+    );
+    answers::check_gone(file, &record.source, &instead).await?;
     owner(file, record).await.map(drop)
 }
 

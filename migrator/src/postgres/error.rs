@@ -5,6 +5,9 @@ use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
 
 use crate::failure::Failure;
 
+/// What a server says of a database that it does not have.
+const NO_DATABASE: &str = "3D000";
+
 /// An error of a node's server, with the server's own detail and hint.
 pub(crate) fn failure(node: &NodeName, error: &sqlx::Error) -> Failure {
     let place = format!("node {node}");
@@ -16,10 +19,11 @@ pub(crate) fn failure(node: &NodeName, error: &sqlx::Error) -> Failure {
         .at(place);
     };
     let mut failure = Failure::new(said.message()).at(place);
-    // A server that says there is no such database has lost it.
-    if said.code() != "3D000" {
-        failure = failure.answered();
-    }
+    // Where there is no such database, the server may have lost it, or it has another name.
+    failure = match said.code() {
+        NO_DATABASE => failure.without_database(),
+        _ => failure.answered(),
+    };
     if let Some(detail) = said.detail() {
         failure = failure.detail(detail);
     }

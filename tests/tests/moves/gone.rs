@@ -137,3 +137,66 @@ fn a_shard_that_was_switched_is_opened_without_a_source_that_never_comes_back() 
         assert!(estate.node("pg2").try_psql(DATABASE, &write).is_err(), "{place}");
     }
 }
+
+/// A server that says it has no such database was taken for one that has lost it: a word that is
+/// wrong in the cluster file, or a database with another name, and its rows were given up.
+#[test]
+fn a_database_by_another_name_is_not_gone() {
+    let estate = Estate::start(3, 4);
+    let (shard, write) = shard_on(&estate, "pg2");
+    estate.psql("pg2", &write);
+    let number = shard.to_string();
+    estate.run_cut("switched/before-GuardSource", &["move", &number, "--to", "pg3", "--yes"]);
+    let id = estate.last_move(shard);
+    let misspelt = |number: usize, url: String| match number {
+        2 => url.replacen("/app", "/ap", 1),
+        _ => url,
+    };
+    let postgres = |sql: &str| estate.node("pg2").psql("postgres", sql);
+    let is_refused = |command: &str, words: &str, hint: &str| {
+        let refused = estate.run(&[command, &id, "--gone", "pg2"]);
+        assert_ne!(refused.code, 0, "{}", refused.stdout);
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+        assert!(refused.stderr.contains(hint), "{}", refused.stderr);
+    };
+    let correct = format!("correct `url` of node pg2, then `shardid resume {id}` without --gone");
+    estate.declare(4, misspelt);
+    is_refused("resume", "its server has its database, as app", &correct);
+    estate.declare(4, |_, url| url);
+    let rename = |from: &str, to: &str| {
+        postgres(&format!("ALTER DATABASE {from} ALLOW_CONNECTIONS false"));
+        postgres(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname IN ('app', 'Läden')",
+        );
+        postgres(&format!("ALTER DATABASE {from} RENAME TO {to}"));
+        postgres(&format!("ALTER DATABASE {to} ALLOW_CONNECTIONS true"));
+    };
+    rename("app", "\"Läden\"");
+    is_refused("resume", "its server has its database, as Läden", &correct);
+    // Where nobody may look into a database, it may be that one.
+    postgres("ALTER DATABASE \"Läden\" ALLOW_CONNECTIONS false");
+    is_refused(
+        "resume",
+        "may have its database by another name",
+        "let the role in `url` of node pg2 connect to each database of that server",
+    );
+    rename("\"Läden\"", "app");
+    estate.run(&["resume", &id]).ok();
+    // An old copy is looked for in the same way.
+    estate.declare(4, misspelt);
+    let correct = format!("correct `url` of node pg2, then `shardid retire {id}` drops");
+    is_refused("retire", "its server has its database, as app", &correct);
+    estate.declare(4, |_, url| url);
+    let back = estate.psql("pg2", "SELECT subname FROM pg_subscription");
+    for what in [
+        format!("ALTER SUBSCRIPTION {back} DISABLE"),
+        format!("ALTER SUBSCRIPTION {back} SET (slot_name = NONE)"),
+        format!("DROP SUBSCRIPTION {back}"),
+    ] {
+        estate.psql("pg2", &what);
+    }
+    postgres("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots");
+    postgres("DROP DATABASE app WITH (FORCE)");
+    postgres("CREATE DATABASE another");
+    estate.run(&["retire", &id, "--gone", "pg2", "--yes"]).ok();
+}
