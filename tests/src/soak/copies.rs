@@ -72,6 +72,12 @@ impl Trouble {
         );
         let sql = format!("CREATE DATABASE {new} TEMPLATE {old} STRATEGY {strategy}");
         server.psql("postgres", &sql);
+        if strategy == "FILE_COPY" {
+            // A standby copies the files of the template when it replays this, and once more when it
+            // crashes right after it was promoted: by then the template may be dropped there, and
+            // PostgreSQL makes an empty folder of it.
+            self.standby = None;
+        }
         self.world.forget();
         self.world.tell("copy", strategy);
         new
