@@ -454,15 +454,17 @@ fn a_session_whose_name_has_a_number_that_is_none_stops_nothing() {
     }
 }
 
-/// The planner calls a function before it joins where it thinks that this costs less.
+/// The planner calls a function before it joins where it thinks that this costs less. By the genetic
+/// optimizer, with so small a pool, it joins in whatever order.
 #[test]
 fn a_move_ends_however_its_statements_are_planned() {
     let (estate, schema) = estate();
     estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY, n serial)"));
-    for node in estate.nodes() {
-        // No order by what joins cost; and the function's side first.
-        estate.psql(&node, "ALTER ROLE postgres SET from_collapse_limit = 1; ALTER ROLE postgres SET join_collapse_limit = 20; ALTER ROLE postgres SET enable_nestloop = off");
+    for seed in ["0.11", "0.27"] {
+        for node in estate.nodes() {
+            estate.psql(&node, &format!("ALTER ROLE postgres SET geqo_threshold = 2; ALTER ROLE postgres SET geqo_pool_size = 2; ALTER ROLE postgres SET geqo_generations = 1; ALTER ROLE postgres SET geqo_seed = {seed}"));
+        }
+        estate.run(&MOVE).ok();
+        estate.run(&["rollback", &estate.last_move(0), "--yes"]).ok();
     }
-    estate.run(&MOVE).ok();
-    estate.run(&["rollback", "1", "--yes"]).ok();
 }
