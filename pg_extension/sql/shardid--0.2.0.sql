@@ -778,9 +778,10 @@ BEGIN
         generator := path::regclass;
         PERFORM shardid.begin_generator(generator, first, replaces);
         -- What lies below is an earlier generator's: if the sequence is restarted or lost before it
-        -- has given an id, nothing else knows of that.
+        -- has given an id, nothing else knows of that. No further than that: where its ticks are
+        -- long, the first id is of the next one, and all other generators would begin there.
         IF floor >= shardid.id_at(clock_timestamp(), layout) THEN
-            PERFORM shardid.raise_horizon(first, layout);
+            PERFORM shardid.raise_horizon(floor, layout);
         END IF;
     ELSE
         PERFORM shardid.check_owner(generator, 'shardid.shard'::regclass);

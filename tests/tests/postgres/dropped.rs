@@ -395,3 +395,26 @@ fn a_sequence_that_an_extension_left_may_be_restarted_when_it_is_taken_up() {
     account.take("taken up", &mut client, &SHARD.take(ids_of(10)));
     assert_none_twice([&account]);
 }
+
+/// The new one begins with the next tick, since nobody knows how far the one before it went within
+/// this one. By the horizon all other generators began there, after a crash or a restart.
+#[test]
+fn an_id_sequence_of_long_ticks_that_is_made_again_puts_no_other_generator_ahead() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(
+        &mut client,
+        "SELECT create_layout('half', date_trunc('second', now()) - interval '30 min', '1 h', 16, 1000000);
+         SELECT create_shard(5); SELECT create_id_sequence('q', 4, 'half'); SELECT next_id(5)",
+    );
+    let before = one::<i64>(&mut client, "SELECT next_id_from('q')");
+    run(&mut client, "DROP SEQUENCE q; SELECT create_id_sequence('q', 4, 'half')");
+    let ahead = "SELECT to_timestamp(last_value / 1e6) > clock_timestamp() + interval '10 s' FROM shardid.horizon";
+    assert!(!one::<bool>(&mut client, ahead));
+    run(&mut client, "ALTER SEQUENCE shard_0005.shard_id_seq RESTART");
+    run(&mut client, "SELECT next_id(5)");
+    // Restarted before it has given anything, it goes on above the one before it all the same.
+    run(&mut client, "ALTER SEQUENCE q RESTART");
+    run(&mut client, "SET shardid.max_drift = '1 h'");
+    assert!(one::<i64>(&mut client, "SELECT next_id_from('q')") > before);
+}
