@@ -100,11 +100,13 @@ impl Generator {
                         return Err(report::ahead_where_made(&name(), facts.shard.number()));
                     }
                     if left_us <= 0 {
+                        let begins_us = facts.layout.time_us(ready_tick + drift_max);
                         return Err(report::too_far_ahead(
                             &name(),
                             facts.shard.number(),
-                            // From now to where its tick begins, not in whole ticks.
-                            facts.layout.time_us(ready_tick + drift_max) - clocks::now_us(),
+                            // From now to where its tick begins, not in whole ticks. The clock may
+                            // be there by now.
+                            (begins_us - clocks::now_us()).max(1_000),
                             settings::max_drift_us(),
                             settings::max_wait_ms(),
                         ));
