@@ -2886,6 +2886,7 @@ BEGIN
     END LOOP;
 END
 $do$;
+REVOKE EXECUTE ON FUNCTION shardid.refuse_write() FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION shardid.take_gapless(text) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION shardid.generator_last_for_monitor(regclass) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION shardid.generator_last_for_monitor(regclass) TO pg_monitor;

@@ -160,6 +160,64 @@ fn a_role_that_may_do_more_where_the_shard_goes_is_refused() {
     estate.run(&MOVE).ok();
 }
 
+/// The catalog's tables are on one node alone, and belong to who says `apply`: its own superuser owned more there.
+#[test]
+fn a_superuser_on_both_nodes_may_own_what_only_one_of_them_has() {
+    let (estate, schema) = estate();
+    for node in estate.nodes() {
+        estate.psql(&node, "CREATE ROLE prog SUPERUSER LOGIN; ALTER ROLE prog CREATEROLE");
+    }
+    estate.psql("pg1", &format!("ALTER SCHEMA {schema} OWNER TO prog"));
+    estate.psql("pg2", "ALTER ROLE prog NOCREATEROLE CREATEDB; CREATE TABLE shardid.made_there (i int); ALTER TABLE shardid.made_there OWNER TO prog");
+    estate.run(&MOVE).ok();
+}
+
+/// It was replaced by the fence's, and dropped with that.
+#[test]
+fn a_trigger_with_the_name_of_the_fence_is_kept() {
+    let (estate, schema) = estate();
+    let trigger = "CREATE TRIGGER shardid_fence AFTER INSERT";
+    let of_t = format!("ON {schema}.t FOR EACH ROW EXECUTE FUNCTION {schema}.f()");
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE TABLE {schema}.t (id bigint PRIMARY KEY);
+             CREATE FUNCTION {schema}.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; {trigger} {of_t}"
+        ),
+    );
+    let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
+    let words =
+        format!("trigger shardid_fence of {schema}.t has a name that the fence of a move needs");
+    assert!(refused.contains(&words), "{refused}");
+    // Or made when that was looked at.
+    estate.psql("pg1", &format!("DROP TRIGGER shardid_fence ON {schema}.t"));
+    estate.run_cut("copying/after-AwaitCopy", &MOVE);
+    estate.psql("pg1", &format!("{trigger} {of_t}"));
+    let id = estate.last_move(0);
+    assert_ne!(estate.run(&["resume", &id]).code, 0);
+    estate.run(&["abort", &id, "--yes"]).ok();
+    let there = "SELECT count(*) FROM pg_trigger WHERE tgname = 'shardid_fence'";
+    assert_eq!(estate.psql("pg1", there), "1");
+}
+
+/// By a trigger of the fence's function on a table of his own anybody had `verify` find nothing.
+#[test]
+fn nobody_makes_a_trigger_that_looks_like_a_fence() {
+    let estate = shared::estate();
+    let trigger = |argument: &str| {
+        format!(
+            "CREATE TEMP TABLE tt (i int); CREATE TRIGGER z BEFORE INSERT ON tt FOR EACH ROW EXECUTE FUNCTION shardid.refuse_write({argument})"
+        )
+    };
+    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
+    let refused =
+        client.batch_execute(&format!("CREATE ROLE fencer; SET ROLE fencer; {}", trigger("3")));
+    assert_eq!(refused.expect_err("no right").code().map(|it| it.code()), Some("42501"));
+    client.batch_execute(&trigger("'99999999999999'")).unwrap();
+    let found = estate.run(&["verify"]);
+    assert!(!found.stdout.contains("could not look"), "{}", found.stdout);
+}
+
 /// Whoever may write to `shardid.shard` had whole schemas of others moved, and dropped by `retire`.
 #[test]
 fn a_shard_whose_sequence_is_none_of_ours_is_not_moved() {

@@ -26,6 +26,9 @@ pub(super) struct Needs {
 /// A role, and what it may do anywhere on its server.
 type Power = (String, String);
 
+/// What a superuser may, of whom nothing else is said.
+const SUPERUSER: &str = "is a superuser";
+
 /// What the schema of a shard needs, as its server knows it.
 pub(super) async fn needs(
     source: &mut MoveSession,
@@ -74,20 +77,26 @@ pub(in crate::moving) async fn check_owners(
     let owners = owners(target, schema).await?;
     let here = powers(source, &owners).await?;
     let there = powers(target, &owners).await?;
-    let problems = there.iter().filter(|power| !here.contains(power)).map(more_powerful);
-    Failure::all(failures_of(&target.node, problems.collect())).map_or(Ok(()), Err)
+    Failure::all(failures_of(&target.node, more_powerful(&here, &there))).map_or(Ok(()), Err)
 }
 
 async fn powers(server: &mut MoveSession, roles: &[String]) -> Result<Vec<Power>, Failure> {
     server.rows(sqlx::query_as(sql!("move/check/powers.sql")).bind(roles.to_vec())).await
 }
 
-/// Of a role of the same name that may do more: whoever has it on the one server may not have it on the other.
-fn more_powerful((role, power): &Power) -> Problem {
-    (
-        format!("role {role}, which owns part of the shard, {power} here, and not where the shard is"),
-        "a function that it owns could do that here: give what it owns to another role, or have the role be the same on both".into(),
-    )
+/// Of roles of the same name that may do more `there`: whoever has one on the one server may not have it on the other.
+fn more_powerful(here: &[Power], there: &[Power]) -> Vec<Problem> {
+    let is_superuser = |role: &str| here.iter().any(|(it, power)| it == role && power == SUPERUSER);
+    there
+        .iter()
+        .filter(|power| !here.contains(power) && !is_superuser(&power.0))
+        .map(|(role, power)| {
+            (
+                format!("role {role}, which owns part of the shard, {power} here, and not where the shard is"),
+                "a function that it owns could do that here: give what it owns to another role, or have the role be the same on both".into(),
+            )
+        })
+        .collect()
 }
 
 /// What of that a server has not.
@@ -104,6 +113,6 @@ pub(super) async fn target_problems(
         .bind(needs.hints);
     problems.extend(target.rows(query).await?);
     let there = powers(target, &needs.owners).await?;
-    problems.extend(there.iter().filter(|power| !needs.powers.contains(power)).map(more_powerful));
+    problems.extend(more_powerful(&needs.powers, &there));
     Ok(problems)
 }

@@ -2,6 +2,7 @@
 SELECT r.rolname::text AS role, p.power
   FROM pg_roles r
  CROSS JOIN LATERAL (
+     -- Who is one may do all else as well.
      SELECT 'is a superuser' WHERE r.rolsuper
      UNION ALL SELECT 'may make roles' WHERE r.rolcreaterole
      UNION ALL SELECT 'may make databases' WHERE r.rolcreatedb
@@ -11,7 +12,7 @@ SELECT r.rolname::text AS role, p.power
      UNION ALL SELECT format('stands for role %s, as the owner of the database', quote_ident(pg_get_userbyid(d.datdba)))
        FROM pg_database d WHERE r.rolname = 'pg_database_owner' AND d.datname = current_database()
      UNION ALL SELECT format('is a member of role %s', quote_ident(g.rolname)) FROM pg_roles g
-      WHERE NOT r.rolsuper AND g.oid <> r.oid AND g.rolname <> 'pg_database_owner' AND pg_has_role(r.oid, g.oid, 'MEMBER')
+      WHERE g.oid <> r.oid AND g.rolname <> 'pg_database_owner' AND pg_has_role(r.oid, g.oid, 'MEMBER')
      -- What is PostgreSQL's, the extension's or the whole server's, but for rights on databases.
      UNION ALL SELECT format('%s %s', CASE s.deptype WHEN 'o' THEN 'owns' ELSE 'has rights on' END, pg_describe_object(s.classid, s.objid, 0))
        FROM pg_shdepend s
@@ -21,5 +22,5 @@ SELECT r.rolname::text AS role, p.power
                         THEN (pg_identify_object(s.classid, s.objid, 0)).schema IN ('pg_catalog', 'information_schema', 'shardid')
                         ELSE false END
  ) AS p (power)
- WHERE r.rolname = ANY ($1::text[])
+ WHERE r.rolname = ANY ($1::text[]) AND (NOT r.rolsuper OR p.power = 'is a superuser')
  ORDER BY 1, 2
