@@ -13,7 +13,7 @@ use shardid_ids::{
     encode_text,
 };
 
-use crate::page::text::from_server;
+use crate::page::text::given;
 use crate::page::{backend, calls, catalog, clocks, follower, held, look, relations, sequence};
 use crate::report::{self, Report};
 use crate::{generator, horizon, settings};
@@ -60,7 +60,7 @@ fn id_time(id: i64) -> TimestampWithTimeZone {
 
 #[pg_extern]
 fn id_time_in(id: i64, layout: &[u8]) -> TimestampWithTimeZone {
-    let (layout, parts) = parts(id, &from_server(layout));
+    let (layout, parts) = parts(id, &given(layout));
     to_timestamp(layout.time_us(parts.tick))
 }
 
@@ -72,7 +72,7 @@ fn id_shard(id: i64) -> i32 {
 #[pg_extern]
 fn id_shard_in(id: i64, layout: &[u8]) -> i32 {
     // A layout has at most 2^31 shards, so the largest number fits.
-    parts(id, &from_server(layout)).1.shard as i32
+    parts(id, &given(layout)).1.shard as i32
 }
 
 #[pg_extern]
@@ -82,7 +82,7 @@ fn id_slot(id: i64) -> i64 {
 
 #[pg_extern]
 fn id_slot_in(id: i64, layout: &[u8]) -> i64 {
-    parts(id, &from_server(layout)).1.slot
+    parts(id, &given(layout)).1.slot
 }
 
 #[pg_extern]
@@ -92,7 +92,7 @@ fn id_at(time: TimestampWithTimeZone) -> i64 {
 
 #[pg_extern]
 fn id_at_in(time: TimestampWithTimeZone, layout: &[u8]) -> i64 {
-    let layout = &*from_server(layout);
+    let layout = &*given(layout);
     let found = self::layout(layout).id_at(from_timestamp(time));
     or_throw(found.map_err(|e| match e {
         IdError::Ended => report::time_past_layout(layout),
@@ -109,7 +109,7 @@ fn id_text(id: i64) -> String {
 
 #[pg_extern]
 fn id_from_text(text: &[u8]) -> i64 {
-    let text = &*from_server(text);
+    let text = &*given(text);
     or_throw(decode_text(text).map_err(|e| report::bad_text(text, &e)))
 }
 
@@ -150,7 +150,7 @@ fn layout_ticks(
 #[pg_extern]
 fn first_id(shard: Option<i64>, layout: Option<&[u8]>, floor: Option<i64>) -> i64 {
     let (shard, layout) = or_throw(shard.zip(layout).ok_or_else(report::not_called_by_hand));
-    let layout = &*from_server(layout);
+    let layout = &*given(layout);
     let rule = self::layout(layout);
     let shard = checked_shard(&rule, shard, layout);
     let now_us = clocks::now_us();
@@ -205,7 +205,7 @@ fn last_id_at_most(
     layout: Option<&[u8]>,
 ) -> i64 {
     let (shard, layout) = or_throw(shard.zip(layout).ok_or_else(report::not_called_by_hand));
-    let layout = &*from_server(layout);
+    let layout = &*given(layout);
     let rule = self::layout(layout);
     let shard = checked_shard(&rule, shard, layout);
     if sequence.is_some_and(|sequence| !relations::may_see(sequence)) {
@@ -234,7 +234,7 @@ fn last_id_by_horizon(rule: &Layout, shard: Shard) -> i64 {
 #[pg_extern]
 fn remembered_floor(shard: Option<i64>, layout: Option<&[u8]>) -> Option<i64> {
     let (number, layout) = shard.zip(layout)?;
-    let layout = &*from_server(layout);
+    let layout = &*given(layout);
     let known = i32::try_from(number).ok()?;
     let (floor, lost) = catalog::dropped_id_sequence(known, layout).unwrap_or((None, false));
     if !lost && !catalog::has_bare_id_sequence(known, layout) {
@@ -248,9 +248,9 @@ fn remembered_floor(shard: Option<i64>, layout: Option<&[u8]>) -> Option<i64> {
 /// Whether this transaction has dropped an id sequence of that shard and layout.
 #[pg_extern]
 fn has_dropped_id_sequence(shard: Option<i32>, layout: Option<&[u8]>) -> bool {
-    shard.zip(layout).is_some_and(|(shard, layout)| {
-        catalog::has_dropped_id_sequence(shard, &from_server(layout))
-    })
+    shard
+        .zip(layout)
+        .is_some_and(|(shard, layout)| catalog::has_dropped_id_sequence(shard, &given(layout)))
 }
 
 /// State, node and version of the map of a shard as of now, whatever the snapshot of the transaction.
@@ -271,7 +271,7 @@ fn is_follower() -> bool {
 /// Has the horizon be no earlier than an id, whose generator nobody here has known so far.
 #[pg_extern]
 fn raise_horizon(id: i64, layout: &[u8]) {
-    let rule = self::layout(&from_server(layout));
+    let rule = self::layout(&given(layout));
     if let Ok(parts) = rule.decode(id) {
         let index = rule.index_of(Position { tick: parts.tick, slot: parts.slot });
         let instant_us = rule.instant_of(index);
@@ -307,7 +307,7 @@ const WAIT_US: i64 = 60_000_000;
 /// than ids may be ahead; returns whether it would.
 #[pg_extern]
 fn wait_for_clock(id: i64, layout: &[u8]) -> bool {
-    let rule = self::layout(&from_server(layout));
+    let rule = self::layout(&given(layout));
     let Ok(parts) = rule.decode(id) else { return true };
     let position = Position { tick: parts.tick, slot: parts.slot };
     let until_us = rule.slot_after(position);
@@ -326,7 +326,7 @@ fn wait_for_clock(id: i64, layout: &[u8]) -> bool {
 /// When a new generator would begin above an id.
 #[pg_extern]
 fn slot_end(id: i64, layout: &[u8]) -> Option<TimestampWithTimeZone> {
-    let rule = self::layout(&from_server(layout));
+    let rule = self::layout(&given(layout));
     let parts = rule.decode(id).ok()?;
     Some(to_timestamp(rule.slot_after(Position { tick: parts.tick, slot: parts.slot })))
 }
@@ -411,7 +411,7 @@ fn refuse_transaction_block() {
 /// As bits, since pgrx has the oid 0 be null, which an input function must not give.
 #[pg_extern]
 fn regsequence_in(name: &CStr) -> i32 {
-    let name = from_server(name.to_bytes());
+    let name = given(name.to_bytes());
     let sequence = match &*name {
         "-" => pg_sys::Oid::INVALID,
         // The bare number of what was dropped, as regclass writes it: here it may be that of

@@ -15,7 +15,7 @@ use shardid_ids::Class;
 use crate::page::backend::{self, Transaction};
 use crate::page::held::{self, Place, Unusable};
 use crate::page::numbers::{self, Request, Visit};
-use crate::page::text::from_server;
+use crate::page::text::given;
 use crate::page::{BackendLocal, catalog, clocks, own_rows_are_left_out, relations};
 use crate::report::{self, Report};
 
@@ -305,7 +305,7 @@ fn unusable_sequence(sequence: Oid, unusable: Unusable) -> Report {
 /// The next number of a ticket.
 #[pg_extern]
 fn next_ticket(name: &[u8]) -> i64 {
-    take(&from_server(name), 1).unwrap_or_else(|report| report.throw()).first
+    take(&given(name), 1).unwrap_or_else(|report| report.throw()).first
 }
 
 /// The next number of a ticket that waits for other transactions and leaves no gap.
@@ -314,7 +314,7 @@ fn next_ticket(name: &[u8]) -> i64 {
 /// a function with its owner's rights.
 #[pg_extern]
 fn next_ticket_gapless(name: &[u8]) -> i64 {
-    let name = &*from_server(name);
+    let name = &*given(name);
     let allowed = || {
         let facts = read(name)?;
         let now = Transaction::current();

@@ -6,9 +6,25 @@ use std::time::Duration;
 
 use postgres::{Client, Config, NoTls};
 
+use crate::installation::as_server;
 use crate::{Installation, Server};
 
 impl Server {
+    /// Has a process of this server get so many more bytes of memory, and none beyond.
+    ///
+    /// # Panics
+    ///
+    /// Where that cannot be said.
+    pub fn limit_memory(&self, pid: i32, more: u64) {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/statm")).expect("it runs");
+        let pages: u64 =
+            status.split(' ').next().and_then(|it| it.parse().ok()).expect("its first number");
+        let most = pages * rustix::param::page_size() as u64 + more;
+        let mut command = as_server("prlimit".as_ref(), &[]);
+        command.arg(format!("--pid={pid}")).arg(format!("--as={most}:{most}"));
+        assert!(command.status().is_ok_and(|it| it.success()), "{command:?} failed");
+    }
+
     /// The address of a database over TCP.
     pub fn url(&self, database: &str) -> String {
         format!("postgres://postgres@127.0.0.1:{}/{database}", self.port())

@@ -132,7 +132,7 @@ pub(crate) unsafe extern "C-unwind" fn shardid_next_tickets(call: FunctionCallIn
             guarded(move || {
                 tickets::check_count(count)?;
                 let name = <&[u8]>::from_datum(name, false).expect("the function is strict");
-                *taken = tickets::take(&text::from_server(name), count)?;
+                *taken = tickets::take(&text::given(name), count)?;
                 Ok(0)
             });
             begin_rows(call, NextTickets { run, remaining: count });

@@ -13,9 +13,26 @@ fn is_utf8() -> bool {
     unsafe { pg_sys::GetDatabaseEncoding() == pg_sys::pg_enc::PG_UTF8 as c_int }
 }
 
+/// More bytes than any name, or id as text, has.
+const LONGEST: usize = 1_000;
+
+/// What a caller gives for a name, or for an id as text, in UTF-8. What is longer than any of these is
+/// cut and ends in dots, which none of them does: Rust's memory is not PostgreSQL's, and where
+/// it ends the server ends with it.
+pub(crate) fn given(bytes: &[u8]) -> Cow<'_, str> {
+    if bytes.len() <= LONGEST {
+        return from_server(bytes);
+    }
+    // SAFETY: looks at that many bytes.
+    let whole = unsafe {
+        pg_sys::pg_mbcliplen(bytes.as_ptr().cast(), bytes.len() as c_int, LONGEST as c_int)
+    };
+    Cow::Owned(format!("{}...", from_server(&bytes[..whole as usize])))
+}
+
 /// A text as the server has it. What is no text in a database that does not know its encoding
 /// (`SQL_ASCII`) is an error of the server's (`22021`).
-pub(crate) fn from_server(bytes: &[u8]) -> Cow<'_, str> {
+pub(super) fn from_server(bytes: &[u8]) -> Cow<'_, str> {
     if is_utf8() || bytes.is_ascii() {
         return String::from_utf8_lossy(bytes);
     }

@@ -9,7 +9,7 @@ use pgrx::{FromDatum, is_a};
 
 use super::follower::replicates_at;
 use super::guard::{describe, guarded};
-use super::text::from_server;
+use super::text::given;
 use super::{catalog, relations};
 use crate::{report, tickets};
 
@@ -116,13 +116,11 @@ impl Row {
     fn may_take_from(self, sequence: Oid) -> bool {
         let Some(shape) = catalog::sequence_shape(sequence) else { return false };
         match (self.value::<i32>(c"shard"), self.value::<&[u8]>(c"layout")) {
-            (Some(shard), Some(layout)) => {
-                catalog::layout(&from_server(layout)).is_some_and(|layout| {
-                    let (increment, min) =
-                        (layout.shards() * layout.slots(), i64::from(shard) * layout.slots());
-                    (shape.increment, shape.min) == (increment, min)
-                })
-            }
+            (Some(shard), Some(layout)) => catalog::layout(&given(layout)).is_some_and(|layout| {
+                let (increment, min) =
+                    (layout.shards() * layout.slots(), i64::from(shard) * layout.slots());
+                (shape.increment, shape.min) == (increment, min)
+            }),
             // A ticket's.
             _ => shape.min == tickets::LOWEST,
         }

@@ -4,7 +4,7 @@
 //! The tables read: SQLSTATE | statement | words of the message | words of the hint.
 
 use shardid_tests::postgres::Client;
-use shardid_tests::{Database, expect_error};
+use shardid_tests::{Database, Server, expect_error};
 
 use crate::ask::{ids, one, run, with_shard_5};
 
@@ -387,4 +387,27 @@ fn no_error_shows_where_in_the_code_it_comes_from() {
     // Dropped with a warning, or refused: either is an answer.
     let _ = client.batch_execute("SELECT drop_shard(5)");
     assert!(began.elapsed().as_secs() < 15, "{:?}", began.elapsed());
+}
+
+/// Rust ends the process where it has no memory, and the server with it; PostgreSQL fails with 53200.
+#[test]
+fn a_text_that_is_longer_than_memory_fails_and_ends_nobody() {
+    let server = Server::builder().name("limited").start();
+    let mut witness = server.connect("postgres");
+    run(&mut witness, "CREATE EXTENSION shardid");
+    for call in
+        ["id_from_text(long)", "id_time(1, long)", "id_at(now(), long)", "next_ticket(long)"]
+    {
+        for more_mb in (60..300).step_by(40) {
+            let mut client = server.connect("postgres");
+            let pid: i32 = one(&mut client, "SELECT pg_backend_pid()");
+            server.limit_memory(pid, more_mb << 20);
+            let sql = format!("SELECT {call} FROM repeat('0', 40000000) AS long");
+            let refused = client.batch_execute(&sql).expect_err("no such thing");
+            let words = refused.as_db_error().map(|it| it.message().to_owned());
+            let words = words.unwrap_or_else(|| panic!("{call}, {more_mb} MB more: {refused}"));
+            assert!(words.len() < 2_000, "{call}: {} bytes", words.len());
+        }
+    }
+    run(&mut witness, "SELECT 1");
 }
