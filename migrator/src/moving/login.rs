@@ -31,6 +31,12 @@ pub(super) async fn subscribe(
     publisher: &mut MoveSession,
     stream: &NewStream<'_>,
 ) -> Result<(), Failure> {
+    if stream.copy {
+        let role = role_of(follower).await?;
+        if let Some(failure) = reads_views(follower, publisher, &role).await? {
+            return Err(failure);
+        }
+    }
     begin(follower, SUBSCRIBE_MAX).await?;
     let outcome = async {
         follower.assure().await?;
@@ -199,14 +205,34 @@ async fn verifier(
     Ok(publisher.column(query).await?.into_iter().next())
 }
 
-/// That a node has no role by which another one could follow it, if that is so.
+/// That a node has no role by which another one could follow it and nothing of others runs, if that is so.
 pub(super) async fn missing(
     follower: &mut MoveSession,
     publisher: &mut MoveSession,
 ) -> Result<Option<Failure>, Failure> {
     let role = role_of(follower).await?;
-    let verifier = verifier(publisher, &role).await?;
-    Ok(verifier.is_none().then(|| no_role(&follower.node, publisher)))
+    match verifier(publisher, &role).await? {
+        None => Ok(Some(no_role(&follower.node, publisher))),
+        Some(_) => reads_views(follower, publisher, &role).await,
+    }
+}
+
+/// That in a role's sessions functions of others would run as it, if that is so: a copy reads whatever has the name of a table.
+async fn reads_views(
+    follower: &MoveSession,
+    publisher: &mut MoveSession,
+    role: &str,
+) -> Result<Option<Failure>, Failure> {
+    let query = sqlx::query_scalar(sql!("follow/reads_views.sql")).bind(role.to_owned());
+    let reads_views = publisher.column::<bool>(query).await? == [true];
+    Ok(reads_views.then(|| {
+        Failure::new(format!(
+            "role {role}, by which node {} would follow it, may read views of others",
+            follower.node
+        ))
+        .at(format!("node {}", publisher.node))
+        .hint("`shardid apply` makes it anew")
+    }))
 }
 
 fn no_role(follower: &NodeName, publisher: &MoveSession) -> Failure {

@@ -218,6 +218,10 @@ fn a_role_that_others_have_a_part_in_is_made_anew() {
         format!("ALTER ROLE \"{follower}\" CREATEROLE"),
         format!("ALTER ROLE \"{follower}\" VALID UNTIL '2020-01-01'"),
         format!("REVOKE pg_read_all_data FROM \"{follower}\""),
+        format!("ALTER ROLE \"{follower}\" RESET ALL"),
+        format!(
+            "ALTER ROLE \"{follower}\" IN DATABASE app SET restrict_nonsystem_relation_kind = ''"
+        ),
     ] {
         estate.psql("pg1", &part);
         let plan = run(&estate, &["plan"]).ok();
@@ -248,6 +252,36 @@ fn a_role_that_others_have_a_part_in_is_made_anew() {
         assert!(refused.contains("hint: `shardid apply` makes it"), "{refused}");
     }
     assert_eq!(estate.last_move(0), "");
+}
+
+/// As whom a node reads another runs no function of a view.
+#[test]
+fn a_role_that_follows_reads_no_view() {
+    let estate = estate(|builder| builder);
+    estate.make_tables(0);
+    run(&estate, &["move", "0", "--to", "pg2", "--yes"]).ok();
+    let follower = estate.psql("pg2", FOLLOWER);
+    estate.psql("pg2", "CREATE VIEW public.seen AS SELECT 1 AS n; GRANT SELECT ON public.seen TO PUBLIC; ALTER DATABASE app SET restrict_nonsystem_relation_kind = ''");
+    let mut client = estate.node("pg2").connect_as(DATABASE, &follower);
+    let refused = client.batch_execute("SELECT n FROM public.seen").expect_err("it is a view");
+    let said = format!("{refused:?}");
+    assert!(said.contains("access to non-system view"), "{said}");
+    // One of an earlier program does not go on with a copy.
+    let other = "SELECT rolname FROM pg_roles WHERE rolname LIKE 'shardid/pg2/%'";
+    let follower = estate.psql("pg1", other);
+    estate.psql("pg1", &format!("ALTER ROLE \"{follower}\" RESET ALL"));
+    for more in ["--yes", "--dry-run"] {
+        let refused = run(&estate, &["move", "1", "--to", "pg2", more]).refused();
+        assert!(
+            refused.contains(&format!(
+                "role {follower}, by which node pg2 would follow it, may read views"
+            )),
+            "{refused}"
+        );
+        assert!(refused.contains("hint: `shardid apply` makes it anew"), "{refused}");
+    }
+    run(&estate, &["apply", "--yes"]).ok();
+    run(&estate, &["move", "1", "--to", "pg2", "--yes"]).ok();
 }
 
 #[test]
