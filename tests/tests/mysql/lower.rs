@@ -621,8 +621,14 @@ fn a_view_in_the_place_of_a_table_is_not_run(engine: Engine) {
         ("MERGE", "SELECT id FROM app.kept WHERE app.f() = 1"),
         ("TEMPTABLE", "SELECT app.f() AS id"),
         // MariaDB works this out as it opens the view, also for information_schema.
-        ("MERGE", "SELECT 5 AS id FROM dual WHERE extractvalue('<a/>', concat('/a[', app.g(), ']')) = ''"),
-        ("TEMPTABLE", "SELECT 5 AS id FROM dual WHERE extractvalue('<a/>', concat('/a[', app.g(), ']')) = ''"),
+        (
+            "MERGE",
+            "SELECT 5 AS id FROM dual WHERE extractvalue('<a/>', concat('/a[', app.g(), ']')) = ''",
+        ),
+        (
+            "TEMPTABLE",
+            "SELECT 5 AS id FROM dual WHERE extractvalue('<a/>', concat('/a[', app.g(), ']')) = ''",
+        ),
     ] {
         server.query("INSERT INTO app.`a b` VALUES (1, 1)");
         let open = &mut server.connect();
