@@ -59,6 +59,9 @@ async fn make_so(file: &ClusterFile, args: &Apply, asked: Asked) -> Result<(), F
         return Err(Failure::new("not confirmed: nothing was changed"));
     }
     let goes_on = "what was done stays done; `shardid apply` goes on from here";
+    if shown.tickets.is_some() {
+        tickets::apply::say_restored(file, &options).await?;
+    }
     if let Some((_, plan)) = &shown.shards
         && !plan.is_empty()
     {

@@ -11,7 +11,7 @@ pub(super) const CATALOG: Files<2> = [
 ];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
-pub(super) const SCHEMA: Files<55> = [
+pub(super) const SCHEMA: Files<56> = [
     ("V1__server", sql!("schema/V1__server.sql")),
     ("V2__ticket", sql!("schema/V2__ticket.sql")),
     ("V3__create_ticket", sql!("schema/V3__create_ticket.sql")),
@@ -67,6 +67,7 @@ pub(super) const SCHEMA: Files<55> = [
     ("V53__noted_by_others", sql!("schema/V53__noted_by_others.sql")),
     ("V54__names_of_the_catalog", sql!("schema/V54__names_of_the_catalog.sql")),
     ("V55__one_block_at_a_time", sql!("schema/V55__one_block_at_a_time.sql")),
+    ("V56__no_view_is_opened", sql!("schema/V56__no_view_is_opened.sql")),
 ];
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The steps of a plan for tickets, taken one by one under the locks.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use shardid_cluster::{
@@ -10,7 +11,7 @@ use shardid_cluster::{
 use super::change::{Wanted, change, resume};
 use super::look::{Look, look};
 use super::notes::now_us;
-use super::notes::{note, noted, text_on};
+use super::notes::{note, note_restored, noted, text_on};
 use super::{Said, Session, TicketJournal, TicketServer};
 use crate::cuts;
 use crate::failure::Failure;
@@ -91,6 +92,46 @@ pub(crate) fn concerns(file: &ClusterFile) -> bool {
     file.declared.ticket_nodes().next().is_some()
 }
 
+/// Writes down which servers were restored, before anything is changed. What it has written, `apply` goes on with.
+pub(crate) async fn say_restored(file: &ClusterFile, options: &Options) -> Result<(), Failure> {
+    if options.restored.is_empty() {
+        return Ok(());
+    }
+    // The lock of the catalog: who looks at servers meanwhile would leave a mark on them.
+    let mut journal = TicketJournal::connect(file, "apply").await?;
+    journal.session.lock(&journal.node, options.wait).await?;
+    let seen = look(file, "apply", options.accept_power_loss).await?.whole()?;
+    plan(file, &seen, options)?;
+    note_all(file, &seen.truth, options).await?;
+    for node in &options.restored {
+        talk::line(format_args!("  {node}: noted as restored"));
+    }
+    journal.session.close().await;
+    Ok(())
+}
+
+async fn note_all(
+    file: &ClusterFile,
+    truth: &TicketTruth,
+    options: &Options,
+) -> Result<(), Failure> {
+    for node in &options.restored {
+        let said = options.above.map(|number| {
+            let tickets = tickets_of(node, truth);
+            tickets.into_iter().map(move |ticket| (ticket, number)).collect()
+        });
+        note_restored(file, truth, node, said.unwrap_or_else(Vec::new)).await?;
+    }
+    Ok(())
+}
+
+/// The tickets of a server, as it or the catalog knows them.
+fn tickets_of(node: &NodeName, truth: &TicketTruth) -> BTreeSet<TicketName> {
+    let here = truth.servers.get(node).into_iter().flat_map(|server| server.tickets.keys());
+    let known = truth.known.iter().filter(|(_, known)| known.nodes().contains(node));
+    here.chain(known.map(|(ticket, _)| ticket)).cloned().collect()
+}
+
 /// Takes the steps of the plan, made anew under the locks.
 pub(crate) async fn run(file: &ClusterFile, options: &Options) -> Result<(), Failure> {
     let mut journal = TicketJournal::connect(file, "apply").await?;
@@ -114,6 +155,11 @@ pub(crate) async fn run(file: &ClusterFile, options: &Options) -> Result<(), Fai
             _ => continue,
         }
         step_done(&step);
+    }
+    if !options.restored.is_empty() {
+        // An earlier schema had no room for what was said of it.
+        let seen = look(file, "apply", options.accept_power_loss).await?.whole()?;
+        note_all(file, &seen.truth, options).await?;
     }
     loop {
         let seen = look(file, "apply", options.accept_power_loss).await?.whole()?;

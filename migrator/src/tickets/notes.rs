@@ -1,7 +1,7 @@
 //! What is a server told about the others? It outlives a catalog that comes from a backup.
 
 use shardid_cluster::{
-    NodeName, Notes, Seen, SeenAt, TicketName, TicketTruth, mark_with_notes, notes,
+    NodeName, Notes, RESTORED_MARK, Seen, SeenAt, TicketName, TicketTruth, mark_with_notes, notes,
 };
 
 use super::{TicketJournal, TicketServer};
@@ -52,6 +52,32 @@ pub(super) async fn note(
         server.session.close().await;
         cuts::at(format_args!("tickets/noted-{other}"));
     }
+    Ok(())
+}
+
+/// Writes down on a server of which somebody says that it was restored, and how far it can have been, that it is not raised
+/// yet, before anything else is done: whatever stops the program, the next `apply` goes on, and `verify` tells of it.
+pub(super) async fn note_restored(
+    file: &ClusterFile,
+    truth: &TicketTruth,
+    node: &NodeName,
+    said: impl IntoIterator<Item = (TicketName, u64)>,
+) -> Result<(), Failure> {
+    let Some(seen) = truth.servers.get(node) else { return Ok(()) };
+    // Where nothing is there yet, there is nothing that it has forgotten.
+    if seen.identity.is_empty() {
+        return Ok(());
+    }
+    let mut notes = seen.notes.clone();
+    for (ticket, number) in said {
+        let said = Seen::default().then(SeenAt { number, at_us: now_us() });
+        let all = notes.get(&ticket).copied().into_iter().chain([said]);
+        notes.insert(ticket, Seen::of_all(all));
+    }
+    let mut server = TicketServer::connect(file, node, "note").await?;
+    server.mark(&text_on(seen, RESTORED_MARK, &notes)).await?;
+    server.session.close().await;
+    cuts::at(format_args!("tickets/said-restored-{node}"));
     Ok(())
 }
 

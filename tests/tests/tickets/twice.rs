@@ -11,6 +11,8 @@ on_both_engines! {
     a_server_alone_with_its_catalog_goes_on_above_what_its_owner_says,
     servers_that_are_all_restored_go_on_above_what_their_owner_says,
     a_postgresql_node_with_the_catalog_that_is_put_back_twice_repeats_nothing,
+    a_restore_that_is_cut_is_gone_on_with_without_saying_it_again,
+    a_number_that_was_said_before_a_cut_is_not_asked_for_again,
 }
 
 /// Two looks with nothing handed out in between: nothing tells of a pace.
@@ -123,6 +125,60 @@ fn servers_that_are_all_restored_go_on_above_what_their_owner_says(engine: Engin
         let next = take(&servers, node, 1);
         assert!(next > 7_000_000.max(last), "{next} of {node}");
     }
+    servers.is_clean();
+}
+
+/// The next `apply` had nothing to do, `verify` found nothing, and the numbers since the backup came again.
+fn a_restore_that_is_cut_is_gone_on_with_without_saying_it_again(engine: Engine) {
+    let servers = Servers::up(engine, 0, 2);
+    let both = "servers = [\"my1\", \"my2\"]";
+    servers.edit("[tickets.orders]", &format!("[tickets.photos]\n{both}\n\n[tickets.orders]"));
+    servers.run(&["apply", "--yes"]).ok();
+    let take = |ticket: &str| -> u64 {
+        let sql = format!("SELECT shardid.next_tickets('{ticket}', 500)");
+        servers.sql("my1", &sql).parse().expect("a number")
+    };
+    for ticket in ["orders", "photos"] {
+        take(ticket);
+    }
+    is_quiet(&servers);
+    backup(&servers, "my1", 2);
+    let mut last = ["orders", "photos"].map(|ticket| take(ticket) + 2 * 499);
+    for place in [
+        "tickets/said-restored-my1",
+        "tickets/noted-my2",
+        // One ticket is raised, and the other is not.
+        "tickets/apply/after-0",
+        "tickets/apply/after-1",
+    ] {
+        restore(&servers, "my1", 2);
+        servers.run_cut(place, &["apply", "--yes", "--restored", "my1"]);
+        let found = servers.run(&["tickets", "verify"]);
+        assert_eq!(found.code, 1, "{place}: {}", found.stdout);
+        let says = "node my1 was restored from a backup, and is not raised above all";
+        assert!(found.stdout.contains(says), "{place}: {}", found.stdout);
+        servers.run(&["apply", "--yes"]).ok();
+        for (ticket, last) in ["orders", "photos"].into_iter().zip(&mut last) {
+            let next = take(ticket);
+            assert!(next > *last, "{place}: {next} of {ticket} is not above {last}");
+            *last = next + 2 * 499;
+        }
+        servers.is_clean();
+    }
+}
+
+fn a_number_that_was_said_before_a_cut_is_not_asked_for_again(engine: Engine) {
+    let servers = Servers::start(engine, 1);
+    is_quiet(&servers);
+    backup(&servers, "my1", 1);
+    let last = take(&servers, "my1", 300_000) + 299_999;
+    restore(&servers, "my1", 1);
+    let above = last.to_string();
+    let apply = ["apply", "--yes", "--restored", "my1", "--above", &above];
+    servers.run_cut("tickets/said-restored-my1", &apply);
+    servers.run(&["apply", "--yes"]).ok();
+    let next = take(&servers, "my1", 1);
+    assert!(next > last, "{next} is not above {last}, which was given before");
     servers.is_clean();
 }
 

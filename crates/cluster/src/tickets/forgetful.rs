@@ -14,6 +14,7 @@ pub(crate) fn forgetful(truth: &TicketTruth, restored: &[NodeName]) -> BTreeSet<
     let catalog = truth.catalog.iter().filter(|_| old_marks);
     let found = problems.iter().filter_map(|problem| match problem {
         TicketProblem::OldMark(node)
+        | TicketProblem::NotRaised(node)
         | TicketProblem::OtherServer(node)
         | TicketProblem::Elsewhere(node) => Some(node),
         _ => None,

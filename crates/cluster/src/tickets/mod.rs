@@ -32,4 +32,4 @@ pub use notes::{mark_with_notes, marked_with, notes};
 pub use plan::{Restored, TicketNote, TicketPlan, TicketStep, forgetful_steps, ticket_plan};
 pub use problems::{TicketProblem, problems, unseen};
 pub use rebase::{MARGIN, Notes, Seen, SeenAt, safe_floor};
-pub use truth::{ByHand, KnownServer, KnownTicket, TicketServer, TicketTruth};
+pub use truth::{ByHand, KnownServer, KnownTicket, RESTORED_MARK, TicketServer, TicketTruth};

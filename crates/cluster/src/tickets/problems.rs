@@ -38,6 +38,11 @@ pub enum TicketProblem {
         "node {0} was restored from a backup: it does not carry the mark that was last left there"
     )]
     OldMark(NodeName),
+    /// Somebody has said that the server was restored, and it is not raised yet.
+    #[error(
+        "node {0} was restored from a backup, and is not raised above all that it has given yet"
+    )]
+    NotRaised(NodeName),
     /// Another server answers.
     #[error("node {0} is another server than before, or a restored one")]
     OtherServer(NodeName),
@@ -137,6 +142,7 @@ impl TicketProblem {
             Self::WrongClass { .. }
             | Self::Behind { .. }
             | Self::OldMark(_)
+            | Self::NotRaised(_)
             | Self::OtherServer(_)
             | Self::Elsewhere(_)
             | Self::Missing { .. }
@@ -201,6 +207,7 @@ impl TicketProblem {
             Self::WrongClass { node, .. }
             | Self::Behind { node, .. }
             | Self::OldMark(node)
+            | Self::NotRaised(node)
             | Self::OtherServer(node)
             | Self::Elsewhere(node)
             | Self::ByHand { node, .. }
@@ -302,6 +309,7 @@ pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
             Some(known) if known.identity != server.identity => {
                 found.push(TicketProblem::OtherServer(node.clone()));
             }
+            _ if server.is_said_restored() => found.push(TicketProblem::NotRaised(node.clone())),
             Some(known) if !server.mark.as_ref().is_some_and(|m| known.marks.contains(m)) => {
                 found.push(TicketProblem::OldMark(node.clone()));
             }

@@ -92,6 +92,11 @@ impl fmt::Display for ByHand {
     }
 }
 
+/// What stands in the place of a mark on a server of which somebody has said that it was restored, until it is raised.
+///
+/// It is in what is restored, and so it goes with a backup that is put back again.
+pub const RESTORED_MARK: &str = "restored";
+
 /// What one ticket server said.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TicketServer {
@@ -114,6 +119,13 @@ pub struct TicketServer {
     pub tickets: BTreeMap<TicketName, TicketState>,
     /// Shards that a MySQL server makes ids for, on its own account.
     pub shards: ShardSet,
+}
+
+impl TicketServer {
+    /// Whether somebody has said that it was restored, and it is not raised yet.
+    pub fn is_said_restored(&self) -> bool {
+        self.mark.as_deref() == Some(RESTORED_MARK)
+    }
 }
 
 /// A ticket server as the catalog knows it.
