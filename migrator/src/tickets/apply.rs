@@ -118,9 +118,9 @@ async fn note_all(
     for node in &options.restored {
         let said = options.above.map(|number| {
             let tickets = tickets_of(node, truth);
-            tickets.into_iter().map(move |ticket| (ticket, number)).collect()
+            tickets.into_iter().map(move |ticket| (ticket, number)).collect::<Vec<_>>()
         });
-        note_restored(file, truth, node, said.unwrap_or_else(Vec::new)).await?;
+        note_restored(file, truth, node, said.unwrap_or_default()).await?;
     }
     Ok(())
 }
