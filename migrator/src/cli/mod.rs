@@ -7,9 +7,10 @@ mod tickets;
 mod value;
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use shardid_cluster::NodeName;
+use shardid_cluster::{NameError, NodeName, TicketName};
 
 pub(crate) use dev::{Dev, DevDown, DevUp, MysqlEngine};
 pub(crate) use id::{Id, IdAt, IdDecode, IdNext, LayoutArg};
@@ -249,6 +250,28 @@ pub(crate) struct Rebuild {
     pub(crate) adopt: Adopt,
 }
 
+/// A number at or above all that was handed out, of one ticket or of all.
+#[derive(Debug, Clone)]
+pub(crate) struct Above {
+    pub(crate) ticket: Option<TicketName>,
+    pub(crate) number: u64,
+}
+
+impl FromStr for Above {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (ticket, number) = match text.split_once('=') {
+            Some((ticket, number)) => {
+                (Some(ticket.parse().map_err(|error: NameError| error.to_string())?), number)
+            }
+            None => (None, text),
+        };
+        let number = number.parse().map_err(|_| format!("{number} is no number"))?;
+        Ok(Self { ticket, number })
+    }
+}
+
 #[derive(Debug, Default, Args)]
 pub(crate) struct Adopt {
     /// Take the database that answers for this node, though it is another than before
@@ -271,10 +294,11 @@ pub(crate) struct Adopt {
 
     /// At or above all that restored servers can have handed out
     ///
-    /// Your own tables know it: the highest one in all columns that hold their tickets. They go on
-    /// 100,000 above it, and never below what is known otherwise, so one that is too high costs nothing.
-    #[arg(long, value_name = "NUMBER", requires = "restored")]
-    pub(crate) above: Option<u64>,
+    /// Your own tables know it: the highest one in all columns that hold their tickets, or
+    /// TICKET=NUMBER for one ticket. They go on 100,000 above it, and never below what is known otherwise: all
+    /// up to there is left out, which costs something of Tickets32 alone.
+    #[arg(long, value_name = "[TICKET=]NUMBER", requires = "restored")]
+    pub(crate) above: Vec<Above>,
 
     /// Take ticket servers that repeat the last second's numbers after a power loss
     ///

@@ -144,7 +144,17 @@ impl FullPlan {
 pub(super) fn ticket_options(adopt: &cli::Adopt, wait: Duration) -> tickets::apply::Options {
     tickets::apply::Options {
         restored: adopt.restored.clone(),
-        above: adopt.above,
+        above: adopt
+            .above
+            .iter()
+            .filter(|said| said.ticket.is_none())
+            .map(|said| said.number)
+            .max(),
+        above_of: adopt
+            .above
+            .iter()
+            .filter_map(|said| Some((said.ticket.clone()?, said.number)))
+            .collect(),
         accept_power_loss: adopt.accept_power_loss,
         accept_unseen: adopt.accept_unseen,
         wait,

@@ -1,11 +1,11 @@
 //! The steps of a plan for tickets, taken one by one under the locks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use shardid_cluster::{
-    NodeName, Notes, Restored, Seen, SeenAt, TicketName, TicketPlan, TicketProblem, TicketStep,
-    TicketTruth, not_remembered, problems, ticket_plan, unseen,
+    MARGIN, NodeName, Notes, Restored, Seen, SeenAt, TicketName, TicketPlan, TicketProblem,
+    TicketStep, TicketTruth, not_remembered, problems, ticket_plan, unseen,
 };
 
 use super::change::{Wanted, change, resume};
@@ -28,12 +28,20 @@ pub(crate) struct Options {
     pub(crate) restored: Vec<NodeName>,
     /// A number at or above all that those can have handed out.
     pub(crate) above: Option<u64>,
+    /// The same of single tickets, which that number does not go for.
+    pub(crate) above_of: Vec<(TicketName, u64)>,
     /// Whether numbers may be repeated after a power loss.
     pub(crate) accept_power_loss: bool,
     /// Whether servers that hand out a ticket, and are not in the cluster file, are gone for good.
     pub(crate) accept_unseen: bool,
     /// How long to wait for another program.
     pub(crate) wait: Duration,
+}
+
+impl Options {
+    fn restored(&self) -> Restored<'_> {
+        Restored { nodes: &self.restored, above: self.above.unwrap_or(0), above_of: &self.above_of }
+    }
 }
 
 /// The plan for tickets, or all reasons against it.
@@ -57,25 +65,33 @@ pub(crate) fn plan(
         Failure::new(problem).hint(mend)
     });
     let mut forgotten = not_remembered(&look.truth, &options.restored);
-    // A number is said of those alone that are said to be restored.
-    forgotten.retain(|(_, node)| options.above.is_none() || !options.restored.contains(node));
+    // One that is in no file is left alone, and named. A number is said of those alone that are said to be restored.
+    let is_ours = |ticket: &TicketName| {
+        let mut declared = file.declared.tickets.iter();
+        look.truth.known.contains_key(ticket) || declared.any(|one| one.name == *ticket)
+    };
+    let is_said = |ticket: &TicketName, node: &NodeName| {
+        options.restored().above(ticket) > 0 && options.restored.contains(node)
+    };
+    forgotten.retain(|(ticket, node)| is_ours(ticket) && !is_said(ticket, node));
     let mut restored: Vec<&NodeName> =
         options.restored.iter().chain(forgotten.iter().map(|(_, node)| node)).collect();
     restored.sort();
     restored.dedup();
+    let lacking = forgotten.iter().map(|(ticket, _)| ticket).collect();
+    let command = command(options, &look.truth, &restored, lacking, &is_ours);
     let failures = failures
-        .chain(forgotten.iter().map(|(ticket, node)| nobody_remembers(ticket, node, &restored)));
+        .chain(forgotten.iter().map(|(ticket, node)| nobody_remembers(ticket, node, &command)))
+        .chain(not_for_all(options, &look.truth, &is_ours));
     if let Some(failure) = Failure::all(failures) {
         return Err(failure);
     }
     let latest = (look.latest(), migrate::latest(&migrate::of_catalog()));
-    let restored = Restored { nodes: &options.restored, above: options.above.unwrap_or(0) };
-    Ok(ticket_plan(&file.declared.tickets, &look.truth, restored, latest, now_us()))
+    Ok(ticket_plan(&file.declared.tickets, &look.truth, options.restored(), latest, now_us()))
 }
 
 /// Why a restored server is not raised by what it remembers itself.
-fn nobody_remembers(ticket: &TicketName, node: &NodeName, restored: &[&NodeName]) -> Failure {
-    let said: String = restored.iter().map(|node| format!(" --restored {node}")).collect();
+fn nobody_remembers(ticket: &TicketName, node: &NodeName, command: &str) -> Failure {
     Failure::new(format!(
         "nobody remembers how far ticket {ticket} was on {node}, which was restored from a backup, or made from one"
     ))
@@ -83,8 +99,96 @@ fn nobody_remembers(ticket: &TicketName, node: &NodeName, restored: &[&NodeName]
         "What the catalog knows is from the backup as well, and no other server was told of it: the same backup put back twice would begin at the same number twice.",
     )
     .hint(format!(
-        "look for the highest number in all columns of yours that hold the ticket, as with `SELECT max(id) FROM photos`, and say one that is not below it: `shardid apply{said} --above NUMBER`; one that is too high costs nothing"
+        "look for the highest number in all columns of yours that hold the ticket, as with `SELECT max(id) FROM photos`, and say one that is not below it: `{command}`"
     ))
+}
+
+/// The tickets of some servers that are raised, each with the largest number that it can have.
+fn ends(
+    nodes: &[&NodeName],
+    truth: &TicketTruth,
+    is_ours: &impl Fn(&TicketName) -> bool,
+) -> BTreeMap<TicketName, u64> {
+    let servers = nodes.iter().filter_map(|node| truth.servers.get(*node));
+    let tickets = servers.flat_map(|server| &server.tickets);
+    let raised = tickets.filter(|(ticket, state)| is_ours(ticket) && !state.has_ended());
+    raised.map(|(ticket, state)| (ticket.clone(), state.max)).collect()
+}
+
+/// The command by which numbers are said that are lacking: one for all tickets, where all of them go as far.
+fn command(
+    options: &Options,
+    truth: &TicketTruth,
+    restored: &[&NodeName],
+    lacking: BTreeSet<&TicketName>,
+    is_ours: &impl Fn(&TicketName) -> bool,
+) -> String {
+    let mut text = "shardid apply".to_owned();
+    for node in restored {
+        text.push_str(&format!(" --restored {node}"));
+    }
+    for (ticket, above) in &options.above_of {
+        text.push_str(&format!(" --above {ticket}={above}"));
+    }
+    let ends: Vec<u64> = ends(restored, truth, is_ours).into_values().collect();
+    let (nearest, farthest) = (ends.iter().min(), ends.iter().max());
+    let is_one_for_all = nearest.zip(farthest).is_none_or(|(near, far)| *near >= far / 2);
+    if is_one_for_all && options.above_of.is_empty() {
+        text.push_str(" --above NUMBER");
+        return text;
+    }
+    for ticket in lacking {
+        text.push_str(&format!(" --above {ticket}=NUMBER"));
+    }
+    text
+}
+
+/// Why numbers that were said cannot be those of the tickets that they go for, before the first is raised.
+fn not_for_all(
+    options: &Options,
+    truth: &TicketTruth,
+    is_ours: &impl Fn(&TicketName) -> bool,
+) -> Vec<Failure> {
+    let restored: Vec<&NodeName> = options.restored.iter().collect();
+    let ends = ends(&restored, truth, is_ours);
+    let own = |ticket: &TicketName| options.above_of.iter().any(|(of, _)| of == ticket);
+    let others: BTreeMap<&TicketName, u64> =
+        ends.iter().filter(|(ticket, _)| !own(ticket)).map(|(t, end)| (t, *end)).collect();
+    let mut failures = Vec::new();
+    let farthest = others.values().max();
+    let nearest = others.iter().min_by_key(|(_, end)| **end);
+    if let (Some(above), Some(farthest), Some((ticket, end))) = (options.above, farthest, nearest)
+        && *end < farthest / 2
+    {
+        let lacking = others.keys().copied().collect();
+        let command = command(options, truth, &restored, lacking, is_ours);
+        failures.push(
+            Failure::new(format!(
+                "--above {above} would go for tickets that do not go as far as each other: ticket {ticket} ends at {end}"
+            ))
+            .hint(format!("say a number for each, all that is below it is left out: `{command}`")),
+        );
+        return failures;
+    }
+    for (ticket, above) in &options.above_of {
+        if !ends.contains_key(ticket) {
+            failures.push(Failure::usage(format!(
+                "--above {ticket}={above}: no server that was restored hands out a ticket {ticket}"
+            )));
+        }
+    }
+    for (ticket, end) in &ends {
+        let above = options.restored().above(ticket);
+        if above > end.saturating_sub(MARGIN) {
+            failures.push(
+                Failure::new(format!(
+                    "--above {above} leaves nothing of ticket {ticket}, which ends at {end}"
+                ))
+                .hint("look for the highest number in your own tables"),
+            );
+        }
+    }
+    failures
 }
 
 /// Whether tickets are anybody's business in this cluster.
@@ -116,11 +220,12 @@ async fn note_all(
     options: &Options,
 ) -> Result<(), Failure> {
     for node in &options.restored {
-        let said = options.above.map(|number| {
-            let tickets = tickets_of(node, truth);
-            tickets.into_iter().map(move |ticket| (ticket, number)).collect::<Vec<_>>()
+        let tickets = tickets_of(node, truth).into_iter();
+        let said = tickets.map(|ticket| {
+            let above = options.restored().above(&ticket);
+            (ticket, above)
         });
-        note_restored(file, truth, node, said.unwrap_or_default()).await?;
+        note_restored(file, truth, node, said.filter(|(_, above)| *above > 0)).await?;
     }
     Ok(())
 }

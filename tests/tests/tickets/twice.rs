@@ -13,6 +13,7 @@ on_both_engines! {
     a_postgresql_node_with_the_catalog_that_is_put_back_twice_repeats_nothing,
     a_restore_that_is_cut_is_gone_on_with_without_saying_it_again,
     a_number_that_was_said_before_a_cut_is_not_asked_for_again,
+    tickets_that_do_not_go_as_far_as_each_other_take_numbers_of_their_own,
 }
 
 /// Two looks with nothing handed out in between: nothing tells of a pace.
@@ -179,6 +180,50 @@ fn a_number_that_was_said_before_a_cut_is_not_asked_for_again(engine: Engine) {
     servers.run(&["apply", "--yes"]).ok();
     let next = take(&servers, "my1", 1);
     assert!(next > last, "{next} is not above {last}, which was given before");
+    servers.is_clean();
+}
+
+/// No number was right for both, and the first that failed left the others as they were.
+fn tickets_that_do_not_go_as_far_as_each_other_take_numbers_of_their_own(engine: Engine) {
+    let servers = Servers::up(engine, 0, 1);
+    servers
+        .edit("[tickets.orders]", "[tickets.Tickets32]\nservers = [\"my1\"]\n\n[tickets.orders]");
+    servers.run(&["apply", "--yes"]).ok();
+    servers.sql("my1", "CALL shardid.create_ticket('byhand', 1, 1)");
+    let apply = ["apply", "--yes", "--restored", "my1"];
+    let refused = servers.run(&apply).refused();
+    let hint = "`shardid apply --restored my1 --above Tickets32=NUMBER --above orders=NUMBER`";
+    assert!(refused.contains(hint) && !refused.contains("byhand"), "{refused}");
+    for number in ["5000000000", "7"] {
+        let refused = servers.run(&[&apply[..], &["--above", number]].concat()).refused();
+        assert!(refused.contains("ticket Tickets32 ends at 4294967295"), "{refused}");
+        assert!(refused.contains(hint), "{refused}");
+    }
+    let orders = ["--above", "orders=5000000000"];
+    let refused = servers.run(&[&apply[..], &orders].concat()).refused();
+    let hint = "`shardid apply --restored my1 --above orders=5000000000 --above Tickets32=NUMBER`";
+    assert!(refused.contains(hint), "{refused}");
+    let with = |said: &'static str| [&apply[..], &orders, &["--above", said]].concat();
+    for (said, says) in [
+        ("Tickets32=4294967290", "leaves nothing of ticket Tickets32, which ends at 4294967295"),
+        ("9223372036854775807", "leaves nothing of ticket Tickets32"),
+    ] {
+        let refused = servers.run(&with(said)).refused();
+        assert!(refused.contains(says), "{said}: {refused}");
+    }
+    for wrong in ["photos=5", "orders=many", "=5"] {
+        let refused = servers.run(&with(wrong));
+        assert!(matches!(refused.code, 1 | 2), "{wrong}: {}", refused.stderr);
+    }
+    // Nothing was changed by any of these.
+    servers.is_clean();
+    assert_eq!(take(&servers, "my1", 1), 1);
+    let run = servers.run(&with("Tickets32=1000"));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(take(&servers, "my1", 1) > 5_000_000_000);
+    let stands = "SELECT last_ticket FROM shardid.ticket WHERE name = 'Tickets32'";
+    let stands: u64 = servers.sql("my1", stands).parse().unwrap();
+    assert!((101_000..200_000).contains(&stands), "{stands}");
     servers.is_clean();
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::names::{NodeName, TicketName};
+use crate::tickets::rebase::floor_within;
 use crate::tickets::{Seen, TicketChange, TicketProblem, TicketTruth, problems, safe_floor};
 
 /// The servers that have forgotten numbers, by what they say and by `restored`, where somebody says it of them.
@@ -22,7 +23,8 @@ pub(crate) fn forgetful(truth: &TicketTruth, restored: &[NodeName]) -> BTreeSet<
     restored.iter().chain(catalog).chain(found).cloned().collect()
 }
 
-/// How far a server of a ticket can have got that has forgotten numbers; none where it has not.
+/// How far a server of a ticket can have got that has forgotten numbers; none where it has not. `said` is a number of which
+/// somebody says that it was not above it.
 ///
 /// One that the catalog does not count among its servers any more has given nothing above what those stood at that
 /// went on without it.
@@ -31,6 +33,7 @@ pub(crate) fn forgotten_on(
     ticket: &TicketName,
     truth: &TicketTruth,
     forgetful: &BTreeSet<NodeName>,
+    said: u64,
     now_us: i64,
 ) -> Option<u64> {
     let state = truth.state(node, ticket);
@@ -45,11 +48,17 @@ pub(crate) fn forgotten_on(
     let peers = truth.servers.iter().filter(|(other, _)| *other != node);
     let lasts = peers.filter_map(|(_, peer)| peer.tickets.get(ticket)).map(|state| state.last);
     // What was left on the servers themselves, also on this one: the catalog may be from a backup.
-    let notes = truth.servers.values().filter_map(|server| server.notes.get(ticket));
-    let noted = notes.map(|seen| seen.reach(now_us));
-    let last = state.map_or(0, |state| state.last);
-    let others = high_waters.chain(lasts).chain(noted);
-    Some(safe_floor(last, &seen.unwrap_or_default(), others, now_us))
+    let states = truth.servers.values().filter_map(|server| server.tickets.get(ticket));
+    let largest = states.map(|state| state.max).min().unwrap_or(u64::MAX);
+    let notes = || truth.servers.values().filter_map(|server| server.notes.get(ticket));
+    let seen = seen.unwrap_or_default();
+    let last = state.map_or(0, |state| state.last).max(said);
+    let others: Vec<u64> = high_waters.chain(lasts).collect();
+    let noted = notes().map(|seen| seen.reach(now_us));
+    let floor = safe_floor(last, &seen, others.iter().copied().chain(noted), now_us);
+    let noted = notes().map(Seen::high_water);
+    let known = others.into_iter().chain(noted).chain([last, seen.high_water()]).max();
+    Some(floor_within(floor, known.unwrap_or(0), largest))
 }
 
 /// The tickets of servers that were restored of which nobody else can remember how far they were: neither a catalog on a
@@ -96,7 +105,7 @@ pub fn has_forgotten(
     truth: &TicketTruth,
     restored: &[NodeName],
 ) -> bool {
-    forgotten_on(node, ticket, truth, &forgetful(truth, restored), 0).is_some()
+    forgotten_on(node, ticket, truth, &forgetful(truth, restored), 0, 0).is_some()
 }
 
 /// A number that servers of a change which stands, and which have forgotten numbers, can have reached; 0 where
@@ -113,6 +122,6 @@ pub fn forgotten_above(
     // One that is to begin has nothing to forget yet.
     nodes.retain(|node| truth.state(node, &change.ticket).is_some());
     let nodes = nodes.into_iter().chain(&known).filter(|node| !change.gone.contains(node));
-    let above = |node| forgotten_on(node, &change.ticket, truth, &forgetful, now_us);
+    let above = |node| forgotten_on(node, &change.ticket, truth, &forgetful, 0, now_us);
     nodes.filter_map(above).max().unwrap_or(0)
 }

@@ -4,9 +4,7 @@ use crate::declared::DeclaredTicket;
 use crate::names::{NodeName, TicketName};
 use crate::rename::Rename;
 use crate::tickets::forgetful::forgotten_on;
-use crate::tickets::{
-    Class, KnownTicket, Seen, TicketChange, TicketTruth, classes, forgetful, problems, safe_floor,
-};
+use crate::tickets::{Class, KnownTicket, TicketChange, TicketTruth, classes, forgetful, problems};
 
 /// One change. Each may be interrupted at any point and made again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,6 +168,16 @@ pub struct Restored<'a> {
     pub nodes: &'a [NodeName],
     /// A number at or above all that they can have handed out; 0 where nobody has said one.
     pub above: u64,
+    /// The same of single tickets, which that number does not go for.
+    pub above_of: &'a [(TicketName, u64)],
+}
+
+impl Restored<'_> {
+    /// A number at or above all that they can have handed out of a ticket; 0 where nobody has said one.
+    pub fn above(&self, ticket: &TicketName) -> u64 {
+        let own = self.above_of.iter().find(|(of, _)| of == ticket);
+        own.map_or(self.above, |(_, above)| *above)
+    }
 }
 
 /// What is to be done about tickets, in this order.
@@ -206,14 +214,10 @@ pub fn ticket_plan(
     plan.steps.extend(truth.renames.iter().map(rename));
     let problems = problems(truth);
     let forgetful = forgetful(truth, restored.nodes);
-    let said = match restored.above {
-        0 => 0,
-        above => safe_floor(above, &Seen::default(), [], now_us),
-    };
     let forgot = |node: &NodeName| forgetful.contains(node);
     let forgotten = |node: &NodeName, ticket: &TicketName| {
-        let floor = forgotten_on(node, ticket, truth, &forgetful, now_us)?;
-        Some(if restored.nodes.contains(node) { floor.max(said) } else { floor })
+        let said = if restored.nodes.contains(node) { restored.above(ticket) } else { 0 };
+        forgotten_on(node, ticket, truth, &forgetful, said, now_us)
     };
     // Whoever would repeat numbers is stopped or raised before anything that may fail.
     let mut rest = TicketPlan::default();
@@ -310,7 +314,7 @@ pub fn forgetful_steps(
     let known = truth.known.get(&change.ticket).map(KnownTicket::nodes).unwrap_or_default();
     let forgetful = forgetful(truth, restored);
     let forgotten = |node: &NodeName, ticket: &TicketName| {
-        forgotten_on(node, ticket, truth, &forgetful, now_us)
+        forgotten_on(node, ticket, truth, &forgetful, 0, now_us)
     };
     close(&change.ticket, &known, truth, &forgotten).0
 }

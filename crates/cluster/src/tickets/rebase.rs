@@ -15,6 +15,14 @@ const HASTE: u64 = 4;
 const PACE_MIN: u128 = 100;
 const BY_TIME_MAX: u128 = 50_000_000;
 
+/// The shortest time in which a pace is told: of two looks at one moment, or with the clock set back in between, nobody
+/// knows how quick the server was.
+const SPENT_MIN_US: i64 = 1_000_000;
+
+/// A guess takes at most this share of the numbers that are left above what is known, so that none uses a ticket up. Of
+/// tickets that end at the largest bigint that is more than can be reached.
+const SHARE: u64 = 16;
+
 /// How far a server was at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SeenAt {
@@ -68,7 +76,7 @@ impl Seen {
         let paces = all.iter().filter_map(|seen| {
             let (last, before) = (seen.last?, seen.before?);
             let grown = last.number.saturating_sub(before.number);
-            let spent = last.at_us.saturating_sub(before.at_us).max(1);
+            let spent = last.at_us.saturating_sub(before.at_us).max(SPENT_MIN_US);
             Some((grown, spent))
         });
         let pace = paces.max_by(|(grown, spent), (other, others)| {
@@ -90,7 +98,7 @@ impl Seen {
             (last.number.saturating_sub(before.number), last.at_us.saturating_sub(before.at_us))
         });
         let elapsed = u128::try_from(now_us.saturating_sub(last.at_us)).unwrap_or(0);
-        let spent = u128::try_from(pace.1).unwrap_or(0).max(1);
+        let spent = u128::try_from(pace.1.max(SPENT_MIN_US)).unwrap_or(1);
         let grown = u128::from(pace.0) * elapsed * u128::from(HASTE) / spent;
         let grown = grown.max((elapsed * PACE_MIN / 1_000_000).min(BY_TIME_MAX));
         last.number.saturating_add(u64::try_from(grown).unwrap_or(u64::MAX))
@@ -111,6 +119,15 @@ pub fn safe_floor(
 ) -> u64 {
     let known = peers.into_iter().chain([remembers, seen.reach(now_us)]).max().unwrap_or(0);
     known.saturating_add(MARGIN)
+}
+
+/// A floor that is a guess, in a ticket whose largest number is `largest`, where numbers up to `known` were handed out.
+///
+/// Where less than the margin is left, it ends: that is better than a number twice.
+pub(crate) fn floor_within(floor: u64, known: u64, largest: u64) -> u64 {
+    let left = largest.saturating_sub(known);
+    let most = (left / SHARE).max(MARGIN);
+    floor.min(known.saturating_add(most)).min(largest)
 }
 
 #[cfg(test)]
@@ -137,6 +154,21 @@ mod tests {
         let known = Seen::default().then(seen(0, 0)).then(seen(10_000, 10));
         let floor = safe_floor(0, &known, [], 110 * SECOND);
         assert_eq!(floor, 10_000 + 4 * 100_000 + MARGIN);
+    }
+
+    #[test]
+    fn a_guess_leaves_room_in_a_ticket_and_goes_never_beyond_its_end() {
+        let end = u64::from(u32::MAX);
+        // Seven hundred numbers between two looks at one moment, or a number that was raised by hand.
+        for (before, after, spent) in [(700, 1_400, -10), (700, 1_400, 0), (11, 200_000_000, 1)] {
+            let known = Seen::default().then(seen(before, 10)).then(seen(after, 10 + spent));
+            let floor = safe_floor(0, &known, [], 1_000_000 * SECOND);
+            let within = floor_within(floor, after, end);
+            assert!(within > after + MARGIN && within <= after + end / SHARE, "{within}");
+        }
+        assert_eq!(floor_within(5_000 + MARGIN, 5_000, end), 5_000 + MARGIN);
+        assert_eq!(floor_within(end - 7 + MARGIN, end - 7, end), end);
+        assert_eq!(floor_within(u64::MAX, 5, u64::MAX), 5 + (u64::MAX - 5) / SHARE);
     }
 
     #[test]

@@ -131,7 +131,7 @@ impl Restores {
         state.forgotten |= !not_remembered(&truth, &restored).is_empty();
         let nodes: Vec<NodeName> = truth.servers.keys().cloned().collect();
         let declared = [DeclaredTicket { name: ticket(), servers: nodes }];
-        let restored = Restored { nodes: &restored, above: 0 };
+        let restored = Restored { nodes: &restored, ..Restored::default() };
         for step in ticket_plan(&declared, &truth, restored, (0, 0), 0).steps {
             match step {
                 TicketStep::Raise { node, floor, .. } => {

@@ -55,7 +55,7 @@ fn plan_of(declared: &[DeclaredTicket], truth: &TicketTruth) -> TicketPlan {
 }
 
 fn said(nodes: &[NodeName]) -> Restored<'_> {
-    Restored { nodes, above: 0 }
+    Restored { nodes, ..Restored::default() }
 }
 
 fn state<'a>(truth: &'a mut TicketTruth, name: &str) -> &'a mut TicketState {
@@ -510,7 +510,7 @@ fn a_number_that_is_said_is_gone_on_above_and_does_no_harm_where_it_is_too_low()
         let truth = standing(&[("a", 500), ("b", 100)]);
         let (a, b) = (node("a"), node("b"));
         let nodes = std::slice::from_ref(&a);
-        let restored = Restored { nodes, above };
+        let restored = Restored { nodes, above, ..Restored::default() };
         let plan = ticket_plan(&declared(&["a", "b"]), &truth, restored, (3, 1), NOW);
         let raised = plan.steps.iter().find_map(|step| match step {
             TicketStep::Raise { node, floor, .. } if *node == a => Some(*floor),
@@ -522,6 +522,34 @@ fn a_number_that_is_said_is_gone_on_above_and_does_no_harm_where_it_is_too_low()
     assert_eq!(floor_of(0), 500 + MARGIN);
     assert_eq!(floor_of(499), 500 + MARGIN);
     assert_eq!(floor_of(7_000_000), 7_000_000 + MARGIN);
+}
+
+/// `apply` failed for ever, and left the others as they were, where a pace that nobody had took a guess beyond the end.
+#[test]
+fn a_guess_ends_within_the_ticket() {
+    let mut truth = standing(&[("a", 11), ("b", 11)]);
+    let end = u64::from(u32::MAX);
+    for server in truth.servers.values_mut() {
+        server.tickets.get_mut(&ticket()).unwrap().max = end;
+    }
+    // Somebody has raised it by hand between two looks.
+    let raised = Seen::default().then(SeenAt { number: 11, at_us: NOW - 80_000_000 });
+    let raised = raised.then(SeenAt { number: 200_000_000, at_us: NOW - 60_000_000 });
+    truth.known.get_mut(&ticket()).unwrap().servers[0].1 = raised;
+    let floors: Vec<u64> = plan_of(&declared(&["a", "b"]), &truth)
+        .steps
+        .iter()
+        .filter_map(TicketStep::forgotten)
+        .collect();
+    assert_eq!(floors.len(), 1, "one has forgotten numbers");
+    assert!(floors[0] > 200_000_000 + MARGIN && floors[0] < 500_000_000, "{floors:?}");
+
+    // What is said beside a ticket is not for it.
+    let (a, other) = ([node("a")], [(ticket(), 7_000)]);
+    let restored = Restored { nodes: &a, above: 5_000_000_000, above_of: &other };
+    let truth = standing(&[("a", 500), ("b", 100)]);
+    let plan = ticket_plan(&declared(&["a", "b"]), &truth, restored, (3, 1), NOW);
+    assert!(plan.steps.iter().any(|step| step.forgotten() == Some(7_000 + MARGIN)), "{plan:?}");
 }
 
 #[test]
