@@ -11,7 +11,7 @@ use super::outcome::Fence;
 use super::pace::{Pace, share};
 use super::stop::check_stop;
 use super::throttle;
-use super::{origin, schema, sequences, unseen};
+use super::{origin, schema, sequences, stream, unseen};
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -64,7 +64,7 @@ pub(super) async fn await_copy(context: &mut MoveContext<'_>) -> Result<(), Fail
         let now: Copying = context.target.row(query).await?.ok_or_else(|| gone(context, &name))?;
         if now.ready == now.tables {
             context.progress.clear();
-            return Ok(());
+            return stream::let_kinds(&mut context.source, &name).await;
         }
         errors.see(context, now.errors).await?;
         check_enabled(context, &name, now.enabled)?;

@@ -45,14 +45,52 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
         return Err(origin::cannot_follow(context, &node, &name).await);
     }
     let most = context.options.stall_max;
-    make_slot(&mut context.source, &name, most).await?;
-    // The slot is of this server, and not of one that takes over from it.
-    if !is_subscribed {
+    if is_subscribed {
+        make_slot(&mut context.source, &name, most).await?;
+    } else {
+        // One that is there has not waited for who may have changed something and not committed.
+        if keep_kinds(context, &name).await? {
+            remove_slot(&mut context.source, &name).await?;
+        }
+        cuts::at(format_args!("subscribe/kept"));
+        make_slot(&mut context.source, &name, most).await?;
+        if keep_kinds(context, &name).await? {
+            let_kinds(&mut context.source, &name).await?;
+            return Err(kinds_changed(context));
+        }
+        // The slot is of this server, and not of one that takes over from it.
         origin::note(context).await?;
     }
     context.leave_on_target(LeftoverKind::Subscription, &name).await?;
     let stream = NewStream { name: &name, schema: &context.record.schema, copy: true };
     login::subscribe(&mut context.target, &mut context.source, &stream).await
+}
+
+/// Keeps views and all else that is no table in the shard's schema as they are, unless that is so; whether it had to be done.
+async fn keep_kinds(context: &mut MoveContext<'_>, name: &str) -> Result<bool, Failure> {
+    let schema = context.record.schema.clone();
+    let query = sqlx::query_scalar(sql!("move/stream/keep_kinds.sql")).bind(name).bind(schema);
+    let statements: Vec<String> = context.source.column(query).await?;
+    let is_new = !statements.is_empty();
+    context.source.carry_out(statements).await?;
+    Ok(is_new)
+}
+
+/// Lets everything be changed again, when all is copied.
+pub(super) async fn let_kinds(server: &mut MoveSession, name: &str) -> Result<(), Failure> {
+    let query = sqlx::query_scalar(sql!("move/stream/let_kinds.sql")).bind(name);
+    let statements = server.column(query).await?;
+    server.carry_out(statements).await
+}
+
+fn kinds_changed(context: &MoveContext<'_>) -> Failure {
+    let (id, schema) = (context.record.id, &context.record.schema);
+    let (shard, to) = (context.record.shard, &context.target.node);
+    Failure::new(format!(
+        "schema {schema} was changed during the move: a view, or what else is no table"
+    ))
+    .at(format!("node {}", context.source.node))
+    .hint(format!("`shardid abort {id}`, then `shardid move {shard} --to {to}` again"))
 }
 
 /// Makes a slot, for which every transaction that has written anywhere on the server has to end.
@@ -222,11 +260,12 @@ pub(super) async fn remove_slot(server: &mut MoveSession, name: &str) -> Result<
     }
 }
 
-/// Drops a publication.
+/// Drops a publication, with what was kept while it was copied.
 pub(super) async fn remove_publication(
     server: &mut MoveSession,
     name: &str,
 ) -> Result<(), Failure> {
+    let_kinds(server, name).await?;
     let query = sqlx::query_scalar(sql!("move/stream/unpublish.sql")).bind(name);
     let statements = server.column(query).await?;
     server.carry_out(statements).await

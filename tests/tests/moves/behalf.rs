@@ -468,3 +468,142 @@ fn a_move_ends_however_its_statements_are_planned() {
         estate.run(&["rollback", &estate.last_move(0), "--yes"]).ok();
     }
 }
+
+/// The copy of a table reads by its name, as a role that may read everything, and whoever may make things in the schema
+/// could put something else in its place.
+#[test]
+fn nothing_takes_the_place_of_a_table_that_is_being_copied() {
+    let (estate, schema) = estate();
+    let is_15 =
+        estate.psql("pg1", "SELECT current_setting('server_version_num')::int < 160000") == "t";
+    estate.psql(
+        "pg1",
+        &format!(
+            "GRANT CREATE ON DATABASE app TO alice; ALTER SCHEMA {schema} OWNER TO alice;
+             SET ROLE alice;
+             CREATE SCHEMA hers;
+             CREATE FUNCTION hers.steals(i int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $f$
+             BEGIN
+                 IF current_user LIKE 'shardid/%' THEN
+                     RAISE LOG 'this runs as %', current_user;
+                 END IF;
+                 RETURN true;
+             END $f$;
+             CREATE TABLE {schema}.t1 (id bigint PRIMARY KEY, n int); INSERT INTO {schema}.t1 VALUES (1, 1);
+             CREATE TABLE {schema}.t2 (LIKE {schema}.t1 INCLUDING ALL); CREATE TABLE {schema}.t3 (LIKE {schema}.t1 INCLUDING ALL);
+             CREATE TABLE {schema}.t4 (LIKE {schema}.t1 INCLUDING ALL); CREATE TABLE {schema}.t5 (LIKE {schema}.t1 INCLUDING ALL);
+             CREATE TABLE {schema}.t6 (LIKE {schema}.t1 INCLUDING ALL);
+             CREATE VIEW {schema}.seen AS SELECT id, n FROM {schema}.t1"
+        ),
+    );
+    estate.run_cut("copying/before-Subscribe", &MOVE);
+    estate.psql("pg2", "ALTER SYSTEM SET max_sync_workers_per_subscription = 0");
+    estate.psql("pg2", "SELECT pg_reload_conf()");
+    estate.run_cut("copying/after-Subscribe", &["resume", "1"]);
+    let aside = |table: &str| format!("ALTER TABLE {schema}.{table} RENAME TO {table}_x");
+    let parts = |table: &str| {
+        format!(
+            "CREATE TABLE {table} (id bigint, n int) PARTITION BY RANGE (id); CREATE TABLE {table}_1 PARTITION OF {table} DEFAULT; CREATE INDEX ON {table}_1 (n) WHERE hers.steals(1)"
+        )
+    };
+    let swaps = [
+        format!(
+            "{}; CREATE VIEW {schema}.t1 AS SELECT id, n FROM {schema}.t1_x WHERE hers.steals(1)",
+            aside("t1")
+        ),
+        format!(
+            "{}; CREATE MATERIALIZED VIEW {schema}.t2 AS SELECT id, n FROM {schema}.t2_x; CREATE INDEX ON {schema}.t2 (n) WHERE hers.steals(1)",
+            aside("t2")
+        ),
+        format!("{}; {}", aside("t3"), parts(&format!("{schema}.t3"))),
+        format!("{}; {}; ALTER TABLE hers.t4 SET SCHEMA {schema}", parts("hers.t4"), aside("t4")),
+        // Of PostgreSQL 15 and earlier.
+        if is_15 {
+            format!(
+                "{}; CREATE TABLE {schema}.t5 (id bigint, n int);
+                 CREATE RULE \"_RETURN\" AS ON SELECT TO {schema}.t5 DO INSTEAD SELECT id, n FROM {schema}.t5_x WHERE hers.steals(1)",
+                aside("t5")
+            )
+        } else {
+            format!("{}; CREATE VIEW {schema}.t5 AS SELECT id, n FROM {schema}.t5_x", aside("t5"))
+        },
+        format!("{}; ALTER VIEW {schema}.seen RENAME TO t6", aside("t6")),
+    ];
+    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
+    client.batch_execute("SET ROLE alice").unwrap();
+    let mut refusals: Vec<String> = Vec::new();
+    let mut swap = |sql: &str, end: &str| {
+        let done = client.batch_execute(&format!("BEGIN; {sql}; {end}"));
+        refusals.push(match done {
+            Ok(()) => format!("done: {sql}"),
+            Err(error) => error.as_db_error().unwrap().message().to_owned(),
+        });
+        client.batch_execute("ROLLBACK").unwrap();
+    };
+    for sql in &swaps {
+        swap(sql, "COMMIT");
+    }
+    let other = format!(
+        "ALTER SCHEMA {schema} RENAME TO aside; CREATE SCHEMA {schema}; {}",
+        parts(&format!("{schema}.t6"))
+    );
+    swap(&other, "ROLLBACK");
+    swap(&format!("DROP VIEW {schema}.seen"), "ROLLBACK");
+    estate.psql("pg2", "ALTER SYSTEM RESET max_sync_workers_per_subscription");
+    estate.psql("pg2", "SELECT pg_reload_conf()");
+    let ended = estate.run(&["resume", "1"]);
+    let log = estate.node("pg1").log();
+    let stolen: Vec<&str> = log.lines().filter(|line| line.contains("this runs as")).collect();
+    assert!(stolen.is_empty(), "{stolen:?}");
+    assert!(
+        refusals.iter().all(|it| it.contains("while it is copied to another node")),
+        "{refusals:?}"
+    );
+    ended.ok();
+    for node in estate.nodes() {
+        let left = "SELECT count(*) FROM pg_event_trigger e FULL JOIN pg_namespace n ON n.nspname = e.evtname WHERE coalesce(evtname, nspname) ~ '^shardid_(move|back)_'";
+        assert_eq!(estate.psql(&node, left), "0", "{node}");
+    }
+    estate.psql(
+        "pg1",
+        &format!(
+            "SET ROLE alice; CREATE VIEW {schema}.later AS SELECT 1 AS n; DROP VIEW {schema}.later"
+        ),
+    );
+}
+
+/// It outlives a move that is given up no longer than what else was made for it.
+#[test]
+fn what_keeps_a_tables_place_goes_when_a_move_is_given_up() {
+    let (estate, schema) = estate();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    estate.run_cut("copying/after-Subscribe", &MOVE);
+    let kept = "SELECT count(*) FROM pg_event_trigger WHERE evtname = 'shardid_move_1'";
+    assert_eq!(estate.psql("pg1", kept), "1");
+    estate.run(&["abort", "1", "--yes"]).ok();
+    assert_eq!(estate.psql("pg1", kept), "0");
+    assert_eq!(
+        estate.psql("pg1", "SELECT count(*) FROM pg_namespace WHERE nspname = 'shardid_move_1'"),
+        "0"
+    );
+    estate.assert_no_trace(0);
+}
+
+/// What was changed and not committed when the move began to look.
+#[test]
+fn a_view_that_is_made_while_the_copy_begins_stops_the_move() {
+    let (estate, schema) = estate();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    estate.run_cut("copying/before-Subscribe", &MOVE);
+    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
+    client.batch_execute(&format!("BEGIN; CREATE VIEW {schema}.v AS SELECT 1 AS n")).unwrap();
+    let held = estate.run_held("subscribe/kept", &["resume", "1"]);
+    client.batch_execute("COMMIT").unwrap();
+    let stands = held.let_go();
+    assert_ne!(stands.code, 0, "{}", stands.stdout);
+    assert!(stands.stderr.contains("was changed during the move"), "{}", stands.stderr);
+    let subscribed = "SELECT count(*) FROM pg_subscription WHERE subname = 'shardid_move_1'";
+    assert_eq!(estate.psql("pg2", subscribed), "0");
+    estate.run(&["abort", "1", "--yes"]).ok();
+    estate.run(&MOVE).ok();
+}
