@@ -150,6 +150,31 @@ fn a_role_that_may_do_more_where_the_shard_goes_is_refused() {
             "REVOKE UPDATE ON shardid.shard FROM alice",
             "has rights on table shardid.shard",
         ),
+        (
+            "GRANT CREATE ON SCHEMA shardid TO alice",
+            "REVOKE CREATE ON SCHEMA shardid FROM alice",
+            "may make things in schema shardid",
+        ),
+        (
+            "GRANT CREATE ON SCHEMA pg_catalog TO alice",
+            "REVOKE CREATE ON SCHEMA pg_catalog FROM alice",
+            "may make things in schema pg_catalog",
+        ),
+        (
+            "GRANT CREATE ON DATABASE app TO alice",
+            "REVOKE CREATE ON DATABASE app FROM alice",
+            "may make schemas in the database",
+        ),
+        (
+            "GRANT CREATE ON DATABASE postgres TO alice",
+            "REVOKE CREATE ON DATABASE postgres FROM alice",
+            "may make schemas in database postgres",
+        ),
+        (
+            "ALTER DATABASE template1 OWNER TO alice",
+            "ALTER DATABASE template1 OWNER TO postgres",
+            "owns database template1",
+        ),
     ] {
         estate.psql("pg2", more);
         let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
@@ -157,6 +182,27 @@ fn a_role_that_may_do_more_where_the_shard_goes_is_refused() {
         assert!(refused.contains(&words), "{words:?} is not in {refused}");
         estate.psql("pg2", less);
     }
+    // What everybody needs who works there.
+    estate.psql(
+        "pg2",
+        "GRANT CONNECT, TEMPORARY ON DATABASE app TO alice; GRANT USAGE ON SCHEMA shardid TO alice",
+    );
+    estate.run(&MOVE).ok();
+}
+
+/// Where the program's role is not the first superuser, it owns the schemas that it has made and the catalog's tables.
+#[test]
+fn a_superuser_on_both_nodes_owns_what_it_owns() {
+    let (estate, schema) = estate();
+    for node in estate.nodes() {
+        estate.psql(&node, "CREATE ROLE program SUPERUSER");
+    }
+    estate.psql("pg2", "CREATE TABLE shardid.mine (n serial); ALTER TABLE shardid.mine OWNER TO program; GRANT tenant TO program");
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY); ALTER SCHEMA {schema} OWNER TO program; ALTER TABLE {schema}.t OWNER TO program"));
+    estate.psql("pg1", "ALTER ROLE program NOSUPERUSER");
+    let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
+    assert!(refused.contains("owns table shardid.mine here"), "{refused}");
+    estate.psql("pg1", "ALTER ROLE program SUPERUSER");
     estate.run(&MOVE).ok();
 }
 

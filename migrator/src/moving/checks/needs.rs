@@ -74,9 +74,22 @@ pub(in crate::moving) async fn check_owners(
     let owners = owners(target, schema).await?;
     let here = powers(source, &owners).await?;
     let there = powers(target, &owners).await?;
-    let problems = there.iter().filter(|power| !here.contains(power)).map(more_powerful);
-    Failure::all(failures_of(&target.node, problems.collect())).map_or(Ok(()), Err)
+    Failure::all(failures_of(&target.node, gained(&here, &there))).map_or(Ok(()), Err)
 }
+
+/// What roles may do on the target alone. Who is a superuser on both may do everything on both, whatever it owns.
+fn gained(here: &[Power], there: &[Power]) -> Vec<Problem> {
+    let is_superuser = |powers: &[Power], role: &str| {
+        powers.iter().any(|(other, power)| other == role && power == SUPERUSER)
+    };
+    let is_gained = |power: &&Power| {
+        !(here.contains(power) || is_superuser(here, &power.0) && is_superuser(there, &power.0))
+    };
+    there.iter().filter(is_gained).map(more_powerful).collect()
+}
+
+/// As powers.sql says it.
+const SUPERUSER: &str = "is a superuser";
 
 async fn powers(server: &mut MoveSession, roles: &[String]) -> Result<Vec<Power>, Failure> {
     server.rows(sqlx::query_as(sql!("move/check/powers.sql")).bind(roles.to_vec())).await
@@ -104,6 +117,6 @@ pub(super) async fn target_problems(
         .bind(needs.hints);
     problems.extend(target.rows(query).await?);
     let there = powers(target, &needs.owners).await?;
-    problems.extend(there.iter().filter(|power| !needs.powers.contains(power)).map(more_powerful));
+    problems.extend(gained(&needs.powers, &there));
     Ok(problems)
 }
