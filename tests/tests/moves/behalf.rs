@@ -653,3 +653,44 @@ fn a_view_that_is_made_while_the_copy_begins_stops_the_move() {
     estate.run(&["abort", "1", "--yes"]).ok();
     estate.run(&MOVE).ok();
 }
+
+/// The fence took its place, and was dropped with it.
+#[test]
+fn a_trigger_by_the_name_of_a_fence_stays_where_it_is() {
+    let (estate, schema) = estate();
+    let has = format!(
+        "SELECT count(*) FROM pg_trigger WHERE tgrelid = '{schema}.t'::regclass AND tgname ~ '^shardid_fence' AND tgfoid = '{schema}.f'::regproc"
+    );
+    estate.psql(
+        "pg1",
+        &format!(
+            "SET ROLE alice;
+             CREATE FUNCTION {schema}.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+             CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"
+        ),
+    );
+    let make = |name: &str| {
+        format!(
+            "SET ROLE alice; CREATE TRIGGER {name} AFTER INSERT ON {schema}.t FOR EACH ROW EXECUTE FUNCTION {schema}.f()"
+        )
+    };
+    estate.psql("pg1", &make("shardid_fence_rows"));
+    let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
+    assert!(
+        refused.contains(&format!(
+            "trigger shardid_fence_rows of {schema}.t has the name that a move gives to its own"
+        )),
+        "{refused}"
+    );
+    estate.psql("pg1", &format!("DROP TRIGGER shardid_fence_rows ON {schema}.t"));
+    estate.run_cut("fenced/before-CarryOver", &MOVE);
+    estate.run(&["abort", "1", "--yes"]).ok();
+    // One that is made when it has been looked.
+    let held = estate.run_held("following/after-AwaitClose", &MOVE);
+    estate.psql("pg1", &make("shardid_fence"));
+    let stands = held.let_go();
+    assert_ne!(stands.code, 0, "{}", stands.stdout);
+    assert_eq!(estate.psql("pg1", &has), "1", "{}", stands.stderr);
+    estate.run(&["abort", "2", "--yes"]).ok();
+    assert_eq!(estate.psql("pg1", &has), "1");
+}

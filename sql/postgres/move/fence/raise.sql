@@ -3,9 +3,13 @@
 -- A lock alone is no fence: the queued writer would write to the old copy.
 -- All locks are one statement, so that one time limit holds for all of them.
 -- The shard's row comes last; its triggers wait for those who took ids from the
--- shard's sequences and have not committed.
+-- shard's sequences and have not committed. A trigger of ours that is there is made anew, one of
+-- somebody else's by its name is not.
 WITH member AS (
-    SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS name, c.relkind = 'r' AS has_rows
+    SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS name, c.relkind = 'r' AS has_rows,
+           CASE WHEN EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND t.tgname IN ('shardid_fence', 'shardid_fence_rows')
+                                AND t.tgfoid IS DISTINCT FROM to_regprocedure('shardid.refuse_write()'))
+                THEN 'CREATE' ELSE 'CREATE OR REPLACE' END AS make
       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE n.nspname = $2 AND c.relkind IN ('r', 'p')
 )
@@ -18,14 +22,14 @@ SELECT statement FROM (
     SELECT 2, 0, format('UPDATE shardid.shard SET state = ''fenced'' WHERE shard = %s AND state = ''open''', $1::integer)
     UNION ALL
     SELECT 3, oid, format(
-               'CREATE OR REPLACE TRIGGER shardid_fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION shardid.refuse_write(%L)',
-               name, $1::integer)
+               '%s TRIGGER shardid_fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION shardid.refuse_write(%L)',
+               make, name, $1::integer)
       FROM member
     UNION ALL
     -- What replicates, or loads rows as a replica, fires those of rows alone.
     SELECT 4, oid, format(
-               'CREATE OR REPLACE TRIGGER shardid_fence_rows BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW WHEN (NOT shardid.is_follower()) EXECUTE FUNCTION shardid.refuse_write(%L)',
-               name, $1::integer)
+               '%s TRIGGER shardid_fence_rows BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW WHEN (NOT shardid.is_follower()) EXECUTE FUNCTION shardid.refuse_write(%L)',
+               make, name, $1::integer)
       FROM member WHERE has_rows
     UNION ALL
     SELECT 5, oid, format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER shardid_fence', name)
