@@ -694,3 +694,16 @@ fn a_trigger_by_the_name_of_a_fence_stays_where_it_is() {
     estate.run(&["abort", "2", "--yes"]).ok();
     assert_eq!(estate.psql("pg1", &has), "1");
 }
+
+/// Whoever may connect could keep `verify` from looking at anything that moves have left.
+#[test]
+fn a_trigger_of_a_fence_with_any_argument_hides_nothing() {
+    let (estate, _) = estate();
+    estate.psql(
+        "pg1",
+        "CREATE PUBLICATION shardid_move_999; GRANT CREATE ON SCHEMA public TO tenant",
+    );
+    estate.psql("pg1", "SET ROLE tenant; CREATE TABLE public.tt (i int); CREATE TRIGGER z BEFORE INSERT ON public.tt FOR EACH ROW EXECUTE FUNCTION shardid.refuse_write('99999999999999')");
+    let found = estate.run(&["verify"]);
+    assert!(found.stdout.contains("publication shardid_move_999 is left over"), "{}", found.stdout);
+}
