@@ -730,3 +730,21 @@ fn a_role_by_the_name_of_a_stream_is_named() {
         stands.ok();
     }
 }
+
+/// `move` waited for as long as anybody who may write to a table kept it locked, and said nothing.
+#[test]
+fn a_lock_that_keeps_definitions_from_being_read_ends_a_move() {
+    let (estate, schema) = estate();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    let held = estate.run_held(
+        "copying/before-MakeSchema",
+        &[&MOVE[..], &["--stall-seconds-max", "3"]].concat(),
+    );
+    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
+    client.batch_execute(&format!("BEGIN; LOCK TABLE {schema}.t")).unwrap();
+    let stands = held.let_go();
+    assert_ne!(stands.code, 0, "{}", stands.stdout);
+    assert!(stands.stderr.contains(&format!("LOCK TABLE {schema}.t")), "{}", stands.stderr);
+    client.batch_execute("ROLLBACK").unwrap();
+    estate.run(&["resume", "1"]).ok();
+}
