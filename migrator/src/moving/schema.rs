@@ -311,7 +311,34 @@ async fn run_in_open(
         }
     }
     let MoveContext { source, target, record, .. } = context;
-    check_owners(source, target, &record.schema).await
+    check_owners(source, target, &record.schema).await?;
+    let here = bound(source, &record.schema).await?;
+    let there = bound(target, &record.schema).await?;
+    match there.difference(&here).next() {
+        None => Ok(()),
+        Some((what, calls)) => Err(bound_anew(context, what, calls)),
+    }
+}
+
+/// What definitions call that somebody has made.
+async fn bound(
+    server: &mut MoveSession,
+    schema: &str,
+) -> Result<BTreeSet<(String, String)>, Failure> {
+    let query = sqlx::query_as(sql!("move/closure.sql", "move/carry/bound.sql")).bind(schema);
+    Ok(server.rows(query).await?.into_iter().collect())
+}
+
+/// A definition travels as a text, and by that another function may fit better than the one which it is bound to.
+fn bound_anew(context: &MoveContext<'_>, what: &str, calls: &str) -> Failure {
+    let calls = calls.replace("pg_catalog.", "");
+    Failure::new(format!("{what} would call {calls} here, and does not where the shard is"))
+        .at(format!("node {}", context.target.node))
+        .detail("By its text that fits better than what it calls, which has the same name.")
+        .hint(format!(
+            "give one of the two another name where the shard is; then `shardid abort {}`, and move it again",
+            context.record.id
+        ))
 }
 
 /// A dump of a schema's definitions, with its list of contents in two parts.

@@ -748,3 +748,55 @@ fn a_lock_that_keeps_definitions_from_being_read_ends_a_move() {
     client.batch_execute("ROLLBACK").unwrap();
     estate.run(&["resume", "1"]).ok();
 }
+
+/// Definitions travel as texts, which were read anew where another owner's function fits better.
+#[test]
+fn what_is_bound_to_a_function_does_not_call_another_one_when_it_has_moved() {
+    let (estate, schema) = estate();
+    estate.psql(
+        "pg1",
+        &format!(
+            "SET ROLE bob;
+             CREATE FUNCTION {schema}.may(who anyelement) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT who::text = current_user';
+             CREATE FUNCTION {schema}.norm(n anyelement) RETURNS anyelement LANGUAGE sql IMMUTABLE AS 'SELECT $1';
+             CREATE FUNCTION {schema}.plus(a anyelement, b anyelement) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true';
+             CREATE OPERATOR {schema}.## (FUNCTION = {schema}.plus, LEFTARG = anyelement, RIGHTARG = anyelement);
+             CREATE TABLE {schema}.docs (id bigint PRIMARY KEY, owner text, n int CHECK ({schema}.norm(n) > 0), m int);
+             ALTER TABLE {schema}.docs ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY own ON {schema}.docs USING ({schema}.may(owner));
+             CREATE INDEX late ON {schema}.docs ((n OPERATOR({schema}.##) m));
+             CREATE VIEW {schema}.seen AS SELECT id FROM {schema}.docs WHERE {schema}.may(owner);
+             INSERT INTO {schema}.docs VALUES (1, 'bob', 1, 1)"
+        ),
+    );
+    let mut number = 0;
+    for (made, what, calls, less) in [
+        (
+            "FUNCTION SCHEMA.may(who text) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT true'",
+            "policy own on SCHEMA.docs",
+            "function SCHEMA.may(text)",
+            "FUNCTION SCHEMA.may(text)",
+        ),
+        (
+            "FUNCTION SCHEMA.norm(i int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1'",
+            "table constraint docs_n_check on SCHEMA.docs",
+            "function SCHEMA.norm(integer)",
+            "FUNCTION SCHEMA.norm(int)",
+        ),
+        (
+            "OPERATOR SCHEMA.## (FUNCTION = int4lt, LEFTARG = int, RIGHTARG = int)",
+            "index SCHEMA.late",
+            "operator SCHEMA.##(integer,integer)",
+            "OPERATOR SCHEMA.## (int, int)",
+        ),
+    ] {
+        estate.psql("pg1", &format!("SET ROLE alice; CREATE {}", made.replace("SCHEMA", &schema)));
+        let refused = estate.run(&MOVE);
+        number += 1;
+        let stands = format!("{} would call {} here", what, calls).replace("SCHEMA", &schema);
+        assert!(refused.stderr.contains(&stands), "{stands:?} is not in {}", refused.stderr);
+        estate.run(&["abort", &number.to_string(), "--yes"]).ok();
+        estate.psql("pg1", &format!("DROP {}", less.replace("SCHEMA", &schema)));
+    }
+    estate.run(&MOVE).ok();
+}
