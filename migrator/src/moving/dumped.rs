@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
+use std::time::Duration;
 
 use shardid_cluster::FOLLOWER_PREFIX;
 use tokio::io::AsyncWriteExt;
@@ -30,8 +31,12 @@ pub(super) struct Dump {
 }
 
 impl Dump {
-    /// Takes one from a server.
-    pub(super) async fn of(server: &MoveSession, schema: &str) -> Result<Self, Failure> {
+    /// Takes one from a server, and waits for who has locked a table for so long.
+    pub(super) async fn of(
+        server: &MoveSession,
+        schema: &str,
+        most: Duration,
+    ) -> Result<Self, Failure> {
         let file = tempfile::NamedTempFile::new()
             .map_err(|error| Failure::new(format!("could not make a temporary file: {error}")))?;
         let mut command = client_program("pg_dump")?;
@@ -45,6 +50,7 @@ impl Dump {
             // As this program speaks with every server.
             .args(["--no-security-labels", "--encoding=UTF8", "--schema"])
             .arg(quoted_pattern(schema))
+            .arg(format!("--lock-wait-timeout={}", most.as_millis().max(1)))
             .arg("--file")
             .arg(file.path());
         output(command, "pg_dump", None).await?;

@@ -37,6 +37,15 @@ pub(super) async fn subscribe(
             return Err(failure);
         }
     }
+    let taken = sqlx::query_scalar(sql!("follow/name_taken.sql")).bind(stream.name.to_owned());
+    if follower.column::<bool>(taken).await? == [true] {
+        let name = stream.name;
+        return Err(Failure::new(format!(
+            "somebody has made a role {name}, which is the name of a stream"
+        ))
+        .at(format!("node {}", follower.node))
+        .hint(format!("ALTER ROLE {name} RENAME TO …; there, then go on")));
+    }
     begin(follower, SUBSCRIBE_MAX).await?;
     let outcome = async {
         follower.assure().await?;

@@ -6,6 +6,7 @@
 //! transaction, so that it may be cut and done again.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use shardid_cluster::{LeftoverKind, MoveKind, NodeName};
 
@@ -24,6 +25,9 @@ use crate::postgres::sql;
 
 /// How long the statements of a part may wait for locks: nobody else uses the copy.
 const LOCK_MS: u64 = 60_000;
+
+/// How long it is waited for who has locked a table of a copy that is compared by itself.
+const DUMP_MAX: Duration = Duration::from_secs(60);
 
 /// Makes the schema on the target, without what is better made after the copy.
 pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
@@ -60,8 +64,10 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
 pub(super) async fn make_indexes(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     check_definitions(context).await?;
     let parts = parts(context).await?;
-    let there =
-        Dump::of(&context.target, &context.record.schema).await?.contents("post-data").await?;
+    let there = Dump::of(&context.target, &context.record.schema, context.options.stall_max)
+        .await?
+        .contents("post-data")
+        .await?;
     let there: BTreeSet<&str> = there.iter().filter_map(|line| description(line)).collect();
     // They are made in one transaction: if one is missing, all are.
     let is_there = |line: &String| description(line).is_some_and(|what| there.contains(what));
@@ -102,7 +108,10 @@ async fn compare(
     here: Definitions,
     to_come: &BTreeSet<String>,
 ) -> Result<(), Failure> {
-    let there = Dump::of(&context.target, &context.record.schema).await?.definitions().await?;
+    let there = Dump::of(&context.target, &context.record.schema, context.options.stall_max)
+        .await?
+        .definitions()
+        .await?;
     let there = without(there, to_come);
     let differ = Comparison::of(&context.source, &context.target).differences(&here, &there);
     if differ.is_empty() { Ok(()) } else { Err(not_whole(context, &differ)) }
@@ -238,7 +247,8 @@ async fn changed_since(
     stream: &str,
 ) -> Result<Vec<String>, Failure> {
     if is_read(&[new, old]).await? {
-        let (one, other) = tokio::try_join!(Dump::of(new, schema), Dump::of(old, schema))?;
+        let (one, other) =
+            tokio::try_join!(Dump::of(new, schema, DUMP_MAX), Dump::of(old, schema, DUMP_MAX))?;
         let (one, other) = (one.definitions().await?, other.definitions().await?);
         // Sequences of an old copy are closed, and get the rules of the others: see `carry_over`.
         let comparison = Comparison { with_rules: false, ..Comparison::of(new, old) };
@@ -301,7 +311,34 @@ async fn run_in_open(
         }
     }
     let MoveContext { source, target, record, .. } = context;
-    check_owners(source, target, &record.schema).await
+    check_owners(source, target, &record.schema).await?;
+    let here = bound(source, &record.schema).await?;
+    let there = bound(target, &record.schema).await?;
+    match there.difference(&here).next() {
+        None => Ok(()),
+        Some((what, calls)) => Err(bound_anew(context, what, calls)),
+    }
+}
+
+/// What definitions call that somebody has made.
+async fn bound(
+    server: &mut MoveSession,
+    schema: &str,
+) -> Result<BTreeSet<(String, String)>, Failure> {
+    let query = sqlx::query_as(sql!("move/closure.sql", "move/carry/bound.sql")).bind(schema);
+    Ok(server.rows(query).await?.into_iter().collect())
+}
+
+/// A definition travels as a text, and by that another function may fit better than the one which it is bound to.
+fn bound_anew(context: &MoveContext<'_>, what: &str, calls: &str) -> Failure {
+    let calls = calls.replace("pg_catalog.", "");
+    Failure::new(format!("{what} would call {calls} here, and does not where the shard is"))
+        .at(format!("node {}", context.target.node))
+        .detail("By its text that fits better than what it calls, which has the same name.")
+        .hint(format!(
+            "give one of the two another name where the shard is; then `shardid abort {}`, and move it again",
+            context.record.id
+        ))
 }
 
 /// A dump of a schema's definitions, with its list of contents in two parts.
@@ -320,7 +357,7 @@ async fn parts(context: &mut MoveContext<'_>) -> Result<Parts, Failure> {
         .bind(context.record.schema.as_str());
     let identity: Vec<String> = context.source.column(query).await?;
     let identity: BTreeSet<String> = identity.into_iter().collect();
-    let dump = Dump::of(&context.source, &context.record.schema).await?;
+    let dump = Dump::of(&context.source, &context.record.schema, context.options.stall_max).await?;
     let mut early = dump.contents("pre-data").await?;
     let (first, late): (Vec<_>, Vec<_>) =
         dump.contents("post-data").await?.into_iter().partition(|line| {

@@ -42,7 +42,7 @@ SELECT 'origin', roname, NULL, NULL, NULL, format('SELECT pg_replication_origin_
  WHERE roname ~ '^shardid_(move|back)_'
 UNION ALL
 SELECT 'fence', n.nspname::text, NULL, NULL,
-       max(substring(encode(t.tgargs, 'escape') FROM '^[0-9]{1,9}(?![0-9])')::integer),
+       max(substring(encode(t.tgargs, 'escape') FROM '^([0-9]{1,9})(?![0-9])')::integer),
        -- No name of another schema's.
        (SELECT format('ALTER SCHEMA %I RENAME TO %I;', n.nspname, free.name)
           FROM (SELECT left(n.nspname, 48) || '_left' || CASE i WHEN 1 THEN '' ELSE '_' || i END AS name, i

@@ -47,6 +47,16 @@ const DONE: &[(&str, &str, &str)] = &[
         "nobody has that name: what goes are the grants that are left of it",
     ),
     ("move/stream/unpublish.sql", "DROP PUBLICATION", "a statement: of our own publication"),
+    (
+        "move/stream/keep_kinds.sql",
+        "DROP EVENT TRIGGER IF EXISTS",
+        "a statement: of what a move has made while it copies, in a schema of its own; made anew in the same one",
+    ),
+    (
+        "move/stream/let_kinds.sql",
+        "DROP EVENT TRIGGER IF EXISTS",
+        "a statement: of what a move has made while it copies, in a schema of its own",
+    ),
     ("move/stream/unsubscribe.sql", "DROP SUBSCRIPTION", "a statement: of our own subscription"),
     (
         "move/stream/drop_role.sql",

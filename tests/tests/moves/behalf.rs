@@ -150,6 +150,31 @@ fn a_role_that_may_do_more_where_the_shard_goes_is_refused() {
             "REVOKE UPDATE ON shardid.shard FROM alice",
             "has rights on table shardid.shard",
         ),
+        (
+            "GRANT CREATE ON SCHEMA shardid TO alice",
+            "REVOKE CREATE ON SCHEMA shardid FROM alice",
+            "may make things in schema shardid",
+        ),
+        (
+            "GRANT CREATE ON SCHEMA pg_catalog TO alice",
+            "REVOKE CREATE ON SCHEMA pg_catalog FROM alice",
+            "may make things in schema pg_catalog",
+        ),
+        (
+            "GRANT CREATE ON DATABASE app TO alice",
+            "REVOKE CREATE ON DATABASE app FROM alice",
+            "may make schemas in the database",
+        ),
+        (
+            "GRANT CREATE ON DATABASE postgres TO alice",
+            "REVOKE CREATE ON DATABASE postgres FROM alice",
+            "may make schemas in database postgres",
+        ),
+        (
+            "ALTER DATABASE template1 OWNER TO alice",
+            "ALTER DATABASE template1 OWNER TO postgres",
+            "owns database template1",
+        ),
     ] {
         estate.psql("pg2", more);
         let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
@@ -157,6 +182,27 @@ fn a_role_that_may_do_more_where_the_shard_goes_is_refused() {
         assert!(refused.contains(&words), "{words:?} is not in {refused}");
         estate.psql("pg2", less);
     }
+    // What everybody needs who works there.
+    estate.psql(
+        "pg2",
+        "GRANT CONNECT, TEMPORARY ON DATABASE app TO alice; GRANT USAGE ON SCHEMA shardid TO alice",
+    );
+    estate.run(&MOVE).ok();
+}
+
+/// Where the program's role is not the first superuser, it owns the schemas that it has made and the catalog's tables.
+#[test]
+fn a_superuser_on_both_nodes_owns_what_it_owns() {
+    let (estate, schema) = estate();
+    for node in estate.nodes() {
+        estate.psql(&node, "CREATE ROLE program SUPERUSER");
+    }
+    estate.psql("pg2", "CREATE TABLE shardid.mine (n serial); ALTER TABLE shardid.mine OWNER TO program; GRANT tenant TO program");
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY); ALTER SCHEMA {schema} OWNER TO program; ALTER TABLE {schema}.t OWNER TO program"));
+    estate.psql("pg1", "ALTER ROLE program NOSUPERUSER");
+    let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
+    assert!(refused.contains("owns table shardid.mine here"), "{refused}");
+    estate.psql("pg1", "ALTER ROLE program SUPERUSER");
     estate.run(&MOVE).ok();
 }
 
@@ -170,34 +216,6 @@ fn a_superuser_on_both_nodes_may_own_what_only_one_of_them_has() {
     estate.psql("pg1", &format!("ALTER SCHEMA {schema} OWNER TO prog"));
     estate.psql("pg2", "ALTER ROLE prog NOCREATEROLE CREATEDB; CREATE TABLE shardid.made_there (i int); ALTER TABLE shardid.made_there OWNER TO prog");
     estate.run(&MOVE).ok();
-}
-
-/// It was replaced by the fence's, and dropped with that.
-#[test]
-fn a_trigger_with_the_name_of_the_fence_is_kept() {
-    let (estate, schema) = estate();
-    let trigger = "CREATE TRIGGER shardid_fence AFTER INSERT";
-    let of_t = format!("ON {schema}.t FOR EACH ROW EXECUTE FUNCTION {schema}.f()");
-    estate.psql(
-        "pg1",
-        &format!(
-            "CREATE TABLE {schema}.t (id bigint PRIMARY KEY);
-             CREATE FUNCTION {schema}.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; {trigger} {of_t}"
-        ),
-    );
-    let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
-    let words =
-        format!("trigger shardid_fence of {schema}.t has a name that the fence of a move needs");
-    assert!(refused.contains(&words), "{refused}");
-    // Or made when that was looked at.
-    estate.psql("pg1", &format!("DROP TRIGGER shardid_fence ON {schema}.t"));
-    estate.run_cut("copying/after-AwaitCopy", &MOVE);
-    estate.psql("pg1", &format!("{trigger} {of_t}"));
-    let id = estate.last_move(0);
-    assert_ne!(estate.run(&["resume", &id]).code, 0);
-    estate.run(&["abort", &id, "--yes"]).ok();
-    let there = "SELECT count(*) FROM pg_trigger WHERE tgname = 'shardid_fence'";
-    assert_eq!(estate.psql("pg1", there), "1");
 }
 
 /// By a trigger of the fence's function on a table of his own anybody had `verify` find nothing.
@@ -663,5 +681,149 @@ fn a_view_that_is_made_while_the_copy_begins_stops_the_move() {
     let subscribed = "SELECT count(*) FROM pg_subscription WHERE subname = 'shardid_move_1'";
     assert_eq!(estate.psql("pg2", subscribed), "0");
     estate.run(&["abort", "1", "--yes"]).ok();
+    estate.run(&MOVE).ok();
+}
+
+/// The fence took its place, and was dropped with it.
+#[test]
+fn a_trigger_by_the_name_of_a_fence_stays_where_it_is() {
+    let (estate, schema) = estate();
+    let has = format!(
+        "SELECT count(*) FROM pg_trigger WHERE tgrelid = '{schema}.t'::regclass AND tgname ~ '^shardid_fence' AND tgfoid = '{schema}.f'::regproc"
+    );
+    estate.psql(
+        "pg1",
+        &format!(
+            "SET ROLE alice;
+             CREATE FUNCTION {schema}.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+             CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"
+        ),
+    );
+    let make = |name: &str| {
+        format!(
+            "SET ROLE alice; CREATE TRIGGER {name} AFTER INSERT ON {schema}.t FOR EACH ROW EXECUTE FUNCTION {schema}.f()"
+        )
+    };
+    estate.psql("pg1", &make("shardid_fence_rows"));
+    let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
+    assert!(
+        refused.contains(&format!(
+            "trigger shardid_fence_rows of {schema}.t has the name that a move gives to its own"
+        )),
+        "{refused}"
+    );
+    estate.psql("pg1", &format!("DROP TRIGGER shardid_fence_rows ON {schema}.t"));
+    estate.run_cut("fenced/before-CarryOver", &MOVE);
+    estate.run(&["abort", "1", "--yes"]).ok();
+    // One that is made when it has been looked.
+    let held = estate.run_held("following/after-AwaitClose", &MOVE);
+    estate.psql("pg1", &make("shardid_fence"));
+    let stands = held.let_go();
+    assert_ne!(stands.code, 0, "{}", stands.stdout);
+    assert_eq!(estate.psql("pg1", &has), "1", "{}", stands.stderr);
+    estate.run(&["abort", "2", "--yes"]).ok();
+    assert_eq!(estate.psql("pg1", &has), "1");
+}
+
+/// Whoever may connect could keep `verify` from looking at anything that moves have left.
+#[test]
+fn a_trigger_of_a_fence_with_any_argument_hides_nothing() {
+    let (estate, _) = estate();
+    estate.psql("pg1", "CREATE PUBLICATION shardid_move_999");
+    estate.psql("pg1", "CREATE TABLE public.tt (i int); CREATE TRIGGER z BEFORE INSERT ON public.tt FOR EACH ROW EXECUTE FUNCTION shardid.refuse_write('99999999999999')");
+    let found = estate.run(&["verify"]);
+    assert!(found.stdout.contains("publication shardid_move_999 is left over"), "{}", found.stdout);
+}
+
+/// Each hint led to the next one, and none named the role.
+#[test]
+fn a_role_by_the_name_of_a_stream_is_named() {
+    let (estate, schema) = estate();
+    let is_15 =
+        estate.psql("pg1", "SELECT current_setting('server_version_num')::int < 160000") == "t";
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    estate.run_cut("following/after-AwaitClose", &MOVE);
+    estate.psql("pg1", "CREATE ROLE shardid_back_1 ROLE alice");
+    let stands = estate.run(&["resume", "1"]);
+    if is_15 {
+        assert!(
+            stands.stderr.contains("node pg1: somebody has made a role shardid_back_1"),
+            "{}",
+            stands.stderr
+        );
+        estate.psql("pg1", "ALTER ROLE shardid_back_1 RENAME TO hers");
+        estate.run(&["resume", "1"]).ok();
+    } else {
+        stands.ok();
+    }
+}
+
+/// `move` waited for as long as anybody who may write to a table kept it locked, and said nothing.
+#[test]
+fn a_lock_that_keeps_definitions_from_being_read_ends_a_move() {
+    let (estate, schema) = estate();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    let held = estate.run_held(
+        "copying/before-MakeSchema",
+        &[&MOVE[..], &["--stall-seconds-max", "3"]].concat(),
+    );
+    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
+    client.batch_execute(&format!("BEGIN; LOCK TABLE {schema}.t")).unwrap();
+    let stands = held.let_go();
+    assert_ne!(stands.code, 0, "{}", stands.stdout);
+    assert!(stands.stderr.contains(&format!("LOCK TABLE {schema}.t")), "{}", stands.stderr);
+    client.batch_execute("ROLLBACK").unwrap();
+    estate.run(&["resume", "1"]).ok();
+}
+
+/// Definitions travel as texts, which were read anew where another owner's function fits better.
+#[test]
+fn what_is_bound_to_a_function_does_not_call_another_one_when_it_has_moved() {
+    let (estate, schema) = estate();
+    estate.psql(
+        "pg1",
+        &format!(
+            "SET ROLE bob;
+             CREATE FUNCTION {schema}.may(who anyelement) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT who::text = current_user';
+             CREATE FUNCTION {schema}.norm(n anyelement) RETURNS anyelement LANGUAGE sql IMMUTABLE AS 'SELECT $1';
+             CREATE FUNCTION {schema}.plus(a anyelement, b anyelement) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true';
+             CREATE OPERATOR {schema}.## (FUNCTION = {schema}.plus, LEFTARG = anyelement, RIGHTARG = anyelement);
+             CREATE TABLE {schema}.docs (id bigint PRIMARY KEY, owner text, n int CHECK ({schema}.norm(n) > 0), m int);
+             ALTER TABLE {schema}.docs ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY own ON {schema}.docs USING ({schema}.may(owner));
+             CREATE INDEX late ON {schema}.docs ((n OPERATOR({schema}.##) m));
+             CREATE VIEW {schema}.seen AS SELECT id FROM {schema}.docs WHERE {schema}.may(owner);
+             INSERT INTO {schema}.docs VALUES (1, 'bob', 1, 1)"
+        ),
+    );
+    let mut number = 0;
+    for (made, what, calls, less) in [
+        (
+            "FUNCTION SCHEMA.may(who text) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT true'",
+            "policy own on SCHEMA.docs",
+            "function SCHEMA.may(text)",
+            "FUNCTION SCHEMA.may(text)",
+        ),
+        (
+            "FUNCTION SCHEMA.norm(i int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1'",
+            "table constraint docs_n_check on SCHEMA.docs",
+            "function SCHEMA.norm(integer)",
+            "FUNCTION SCHEMA.norm(int)",
+        ),
+        (
+            "OPERATOR SCHEMA.## (FUNCTION = int4lt, LEFTARG = int, RIGHTARG = int)",
+            "index SCHEMA.late",
+            "operator SCHEMA.##(integer,integer)",
+            "OPERATOR SCHEMA.## (int, int)",
+        ),
+    ] {
+        estate.psql("pg1", &format!("SET ROLE alice; CREATE {}", made.replace("SCHEMA", &schema)));
+        let refused = estate.run(&MOVE);
+        number += 1;
+        let stands = format!("{} would call {} here", what, calls).replace("SCHEMA", &schema);
+        assert!(refused.stderr.contains(&stands), "{stands:?} is not in {}", refused.stderr);
+        estate.run(&["abort", &number.to_string(), "--yes"]).ok();
+        estate.psql("pg1", &format!("DROP {}", less.replace("SCHEMA", &schema)));
+    }
     estate.run(&MOVE).ok();
 }

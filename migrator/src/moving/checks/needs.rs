@@ -26,9 +26,6 @@ pub(super) struct Needs {
 /// A role, and what it may do anywhere on its server.
 type Power = (String, String);
 
-/// What a superuser may, of whom nothing else is said.
-const SUPERUSER: &str = "is a superuser";
-
 /// What the schema of a shard needs, as its server knows it.
 pub(super) async fn needs(
     source: &mut MoveSession,
@@ -77,26 +74,33 @@ pub(in crate::moving) async fn check_owners(
     let owners = owners(target, schema).await?;
     let here = powers(source, &owners).await?;
     let there = powers(target, &owners).await?;
-    Failure::all(failures_of(&target.node, more_powerful(&here, &there))).map_or(Ok(()), Err)
+    Failure::all(failures_of(&target.node, gained(&here, &there))).map_or(Ok(()), Err)
 }
+
+/// What roles may do on the target alone. Who is a superuser on both may do everything on both, whatever it owns.
+fn gained(here: &[Power], there: &[Power]) -> Vec<Problem> {
+    let is_superuser = |powers: &[Power], role: &str| {
+        powers.iter().any(|(other, power)| other == role && power == SUPERUSER)
+    };
+    let is_gained = |power: &&Power| {
+        !(here.contains(power) || is_superuser(here, &power.0) && is_superuser(there, &power.0))
+    };
+    there.iter().filter(is_gained).map(more_powerful).collect()
+}
+
+/// As powers.sql says it, and of a superuser nothing else.
+const SUPERUSER: &str = "is a superuser";
 
 async fn powers(server: &mut MoveSession, roles: &[String]) -> Result<Vec<Power>, Failure> {
     server.rows(sqlx::query_as(sql!("move/check/powers.sql")).bind(roles.to_vec())).await
 }
 
-/// Of roles of the same name that may do more `there`: whoever has one on the one server may not have it on the other.
-fn more_powerful(here: &[Power], there: &[Power]) -> Vec<Problem> {
-    let is_superuser = |role: &str| here.iter().any(|(it, power)| it == role && power == SUPERUSER);
-    there
-        .iter()
-        .filter(|power| !here.contains(power) && !is_superuser(&power.0))
-        .map(|(role, power)| {
-            (
-                format!("role {role}, which owns part of the shard, {power} here, and not where the shard is"),
-                "a function that it owns could do that here: give what it owns to another role, or have the role be the same on both".into(),
-            )
-        })
-        .collect()
+/// Of a role of the same name that may do more: whoever has it on the one server may not have it on the other.
+fn more_powerful((role, power): &Power) -> Problem {
+    (
+        format!("role {role}, which owns part of the shard, {power} here, and not where the shard is"),
+        "a function that it owns could do that here: give what it owns to another role, or have the role be the same on both".into(),
+    )
 }
 
 /// What of that a server has not.
@@ -113,6 +117,6 @@ pub(super) async fn target_problems(
         .bind(needs.hints);
     problems.extend(target.rows(query).await?);
     let there = powers(target, &needs.owners).await?;
-    problems.extend(more_powerful(&needs.powers, &there));
+    problems.extend(gained(&needs.powers, &there));
     Ok(problems)
 }

@@ -18,11 +18,10 @@ SELECT format('trigger %I of %I.%I fires on replicated rows too, and would fire 
   FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE n.nspname = $1 AND NOT t.tgisinternal AND t.tgfoid IS DISTINCT FROM to_regprocedure('shardid.refuse_write()') AND t.tgenabled IN ('A', 'R')
 UNION ALL
-SELECT format('trigger %I of %I.%I has a name that the fence of a move needs', t.tgname, n.nspname, c.relname),
+SELECT format('trigger %I of %I.%I has the name that a move gives to its own', t.tgname, n.nspname, c.relname),
        format('ALTER TRIGGER %I ON %I.%I RENAME TO ...;', t.tgname, n.nspname, c.relname)
   FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
- WHERE n.nspname = $1 AND t.tgname IN ('shardid_fence', 'shardid_fence_rows')
-   AND t.tgfoid IS DISTINCT FROM to_regprocedure('shardid.refuse_write()')
+ WHERE n.nspname = $1 AND t.tgname IN ('shardid_fence', 'shardid_fence_rows') AND t.tgfoid IS DISTINCT FROM to_regprocedure('shardid.refuse_write()')
 UNION ALL
 -- Rows are found by all their columns. What a type is made of in the end may have nothing to be compared
 -- by, or equal values that are not the same, as 1.0 and 1.00: one row would be taken for another. The

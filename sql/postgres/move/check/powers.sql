@@ -12,8 +12,16 @@ SELECT r.rolname::text AS role, p.power
      UNION ALL SELECT format('stands for role %s, as the owner of the database', quote_ident(pg_get_userbyid(d.datdba)))
        FROM pg_database d WHERE r.rolname = 'pg_database_owner' AND d.datname = current_database()
      UNION ALL SELECT format('is a member of role %s', quote_ident(g.rolname)) FROM pg_roles g
-      WHERE g.oid <> r.oid AND g.rolname <> 'pg_database_owner' AND pg_has_role(r.oid, g.oid, 'MEMBER')
-     -- What is PostgreSQL's, the extension's or the whole server's, but for rights on databases.
+      WHERE NOT r.rolsuper AND g.oid <> r.oid AND g.rolname <> 'pg_database_owner' AND pg_has_role(r.oid, g.oid, 'MEMBER')
+     UNION ALL SELECT format('owns database %I', d.datname) FROM pg_database d WHERE d.datdba = r.oid AND d.datname <> current_database()
+     -- Where it has the right to connect it needs none of its functions for that.
+     UNION ALL SELECT CASE d.datname WHEN current_database() THEN 'may make schemas in the database' ELSE format('may make schemas in database %I', d.datname) END
+       FROM pg_database d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) a WHERE a.grantee = r.oid AND a.privilege_type = 'CREATE'
+     UNION ALL SELECT format('owns schema %I', n.nspname) FROM pg_namespace n
+      WHERE n.nspowner = r.oid AND n.nspname IN ('pg_catalog', 'information_schema', 'shardid')
+     UNION ALL SELECT format('may make things in schema %I', n.nspname) FROM pg_namespace n, aclexplode(coalesce(n.nspacl, acldefault('n', n.nspowner))) a
+      WHERE a.grantee = r.oid AND a.privilege_type = 'CREATE' AND n.nspname IN ('pg_catalog', 'information_schema', 'shardid')
+     -- What else is PostgreSQL's, the extension's or the whole server's.
      UNION ALL SELECT format('%s %s', CASE s.deptype WHEN 'o' THEN 'owns' ELSE 'has rights on' END, pg_describe_object(s.classid, s.objid, 0))
        FROM pg_shdepend s
       WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = r.oid AND s.deptype IN ('a', 'o')
