@@ -6,16 +6,14 @@ use shardid_cluster::{Ahead, MoveEvent, MoveState};
 
 use super::ahead::{has_lost, may_lack};
 use super::context::MoveContext;
-use super::fence::{self, Generators};
+use super::elsewhere::{Elsewhere, Generators};
+use super::fence;
 use super::home::Home;
 use super::journal::{Move, MoveJournal};
-use super::move_session::{Batch, MoveSession};
+use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::sql;
-
-/// How long a lock is waited for where the shard takes no writes anyway.
-const LOCK_MS: u64 = 10_000;
 
 /// A target that has lost rows.
 pub(crate) struct LostTarget {
@@ -108,24 +106,8 @@ pub(super) async fn open_on_source(
         return Ok(());
     }
     let version = journal.version_of(record.shard).await?;
-    let known = Generators::of(source, record.shard).await?;
+    let mut known = Generators::of(source, record.shard).await?;
     // They have come to their end where the source was closed.
-    let mut statements: Vec<String> = record.rules.iter().cloned().collect();
-    let layout = file.declared.layout.as_str().to_owned();
-    let own = (record.schema.clone(), known.sequence.clone(), layout);
-    for (schema, sequence, layout) in [&own].into_iter().chain(&known.id_sequences) {
-        let go_on = sqlx::query_scalar(sql!("move/sequence/go_on.sql"))
-            .bind(record.shard.as_sql())
-            .bind(schema.as_str())
-            .bind(sequence.as_str())
-            .bind(layout.as_str());
-        statements.extend(source.column::<String>(go_on).await?);
-    }
-    let again = format!("look at pg_stat_activity there, then `shardid resume {}`", record.id);
-    if let Batch::LockTimeout = source.all_or_none(statements, LOCK_MS).await? {
-        return Err(Failure::new("somebody holds the shard's sequences for long")
-            .at(format!("node {}", source.node))
-            .hint(again));
-    }
-    fence::open_on(source, file, record, version, known).await
+    known.rules.extend(record.rules.clone());
+    fence::open_on(source, file, record, version, known, Elsewhere::of_source(record)).await
 }

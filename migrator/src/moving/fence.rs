@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use shardid_cluster::{LeftoverKind, MapVersion, NodeName, Shard, ShardSet};
 
 use super::context::MoveContext;
+use super::elsewhere::{Elsewhere, Generators};
 use super::home::Home;
 use super::journal::Move;
 use super::move_session::{Batch, MoveSession};
@@ -180,35 +181,14 @@ async fn fence_anew(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     }
 }
 
-/// What is known of a shard's generators where it was.
-pub(super) struct Generators {
-    /// The name of the shard's sequence.
-    pub(super) sequence: String,
-    /// Its id sequences: schema, name and layout.
-    pub(super) id_sequences: Vec<(String, String, String)>,
-    /// The layouts of those that were dropped, with what their ids are not above.
-    pub(super) dropped: Vec<(String, Option<i64>)>,
-}
-
-impl Generators {
-    /// What a node knows of them that had the shard.
-    pub(super) async fn of(server: &mut MoveSession, shard: Shard) -> Result<Self, Failure> {
-        let home = Home::of(server, shard).await?;
-        let sequence = home.map_or("shard_id_seq".to_owned(), |home| home.sequence);
-        let shard = shard.as_sql();
-        let id_sequences = sqlx::query_as(sql!("move/carry/id_sequences.sql")).bind(shard);
-        let id_sequences = server.rows(id_sequences).await?;
-        let dropped = sqlx::query_as(sql!("move/carry/dropped_id_sequences.sql")).bind(shard);
-        let dropped = server.rows(dropped).await?;
-        Ok(Self { sequence, id_sequences, dropped })
-    }
-}
-
 /// Lets the target give ids and take writes.
-pub(super) async fn open(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+pub(super) async fn open(
+    context: &mut MoveContext<'_>,
+    elsewhere: Elsewhere,
+) -> Result<(), Failure> {
     let version = context.journal.version_of(context.record.shard).await?;
     let known = Generators::of(&mut context.source, context.record.shard).await?;
-    open_on(&mut context.target, context.file, &context.record, version, known).await
+    open_on(&mut context.target, context.file, &context.record, version, known, elsewhere).await
 }
 
 /// The same with a session on the target alone: the source may be gone.
@@ -218,7 +198,14 @@ pub(super) async fn open_on(
     record: &Move,
     version: i64,
     known: Generators,
+    elsewhere: Elsewhere,
 ) -> Result<(), Failure> {
+    let is_open = sqlx::query_scalar(sql!("move/sequence/is_open.sql"));
+    let is_open = target.column::<bool>(is_open.bind(record.shard.as_sql())).await? == [true];
+    let mut statements = match is_open {
+        true => Vec::new(),
+        false => elsewhere.go_on(target, file, record, &known).await?,
+    };
     let (mut schemas, mut names, mut layouts) = (Vec::new(), Vec::new(), Vec::new());
     for (schema, name, layout) in known.id_sequences {
         schemas.push(schema);
@@ -239,7 +226,7 @@ pub(super) async fn open_on(
         .bind(file.declared.name.as_str())
         .bind(dropped_layouts)
         .bind(floors);
-    let statements = target.column(query).await?;
+    statements.extend(target.column::<String>(query).await?);
     match target.all_or_none(statements, LOCK_MS).await? {
         Batch::Done => switch_off(target, record.shard.as_sql(), &record.schema).await,
         Batch::LockTimeout => {

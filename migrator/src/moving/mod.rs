@@ -21,6 +21,7 @@ mod copies;
 mod drive;
 mod drop_copy;
 mod dumped;
+mod elsewhere;
 mod fence;
 mod fingerprint;
 mod following;
