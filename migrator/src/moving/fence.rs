@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use shardid_cluster::{LeftoverKind, MapVersion, NodeName, Shard, ShardSet};
+use shardid_cluster::{LeftoverKind, MapVersion, MoveKind, NodeName, Shard, ShardSet};
 
+use super::ahead::{open_behind_fence, open_on_both};
 use super::context::MoveContext;
 use super::elsewhere::{Elsewhere, Generators};
 use super::home::Home;
@@ -155,20 +156,31 @@ pub(super) async fn guard(context: &mut MoveContext<'_>) -> Result<(), Failure> 
 }
 
 /// Raises the fence once more on a source that has lost it since the switch, as one that was promoted or restored: it
-/// is open there, and what was written since is there alone. Refuses to, unless that is accepted.
+/// is open there, and what was written since is there alone. Refuses to, unless that is accepted, and where a move back
+/// would drop it before it can be brought over.
 async fn fence_anew(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     let (id, shard, schema) = (context.record.id, context.record.shard, &context.record.schema);
     let home = Home::of(&mut context.source, shard).await?;
     if home.is_none_or(|home| home.state != "open") {
         return Ok(());
     }
-    let (source, target) = (&context.source.node, &context.target.node);
-    if !context.options.accept_loss {
-        return Err(Failure::new(format!("shard {shard} is open on {source}, behind whose fence it was switched"))
-            .detail(format!("{source} was promoted or restored since, and what was written there after that is not on {target}"))
-            .hint(format!(
+    let is_open = sqlx::query_scalar(sql!("move/sequence/is_open.sql")).bind(shard.as_sql());
+    let is_open = context.target.column::<bool>(is_open).await? == [true];
+    let drops_it_first = context.record.kind == MoveKind::Rollback && !is_open;
+    if !context.options.accept_loss || drops_it_first {
+        let (source, target) = (&context.source.node, &context.target.node);
+        let hint = match context.record.kind {
+            MoveKind::Copy => format!(
                 "bring that to {target} when it is open; `shardid resume {id} --accept-loss` closes {source} and opens {target}, which has all that was written before the fence"
-            )));
+            ),
+            MoveKind::Rollback if is_open => open_on_both(&context.record),
+            MoveKind::Rollback => format!(
+                "`shardid abort {id}` leaves it on {source}, and keeps the old copy on {target}, which has all that was written before the fence"
+            ),
+        };
+        return Err(Failure::new(format!("shard {shard} is {}", open_behind_fence(source)))
+            .detail(format!("{source} was promoted or restored since, and what was written there after that is not on {target}"))
+            .hint(hint));
     }
     let query = sqlx::query_scalar(sql!("move/fence/raise.sql")).bind(shard.as_sql()).bind(schema);
     let statements = context.source.column(query).await?;
