@@ -10,7 +10,6 @@ use shardid_cluster::{MoveEvent, MoveState, NodeName, next_state};
 use crate::cli::{Abort, EndMoves, Retire, Several};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::moving::ahead::may_lack;
 use crate::moving::origin;
 use crate::moving::{
     self, ClaimedMove, Move, MoveContext, MoveJournal, Options, Retiring, Without, drive,
@@ -162,7 +161,7 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
     let file = ClusterFile::load(file)?;
     let (gone, accept_loss) = (args.gone.as_ref(), args.accept_loss);
     let args = &args.moves;
-    let lost = moving::lost_targets(&file).await?;
+    let lost = moving::lost_moves(&file).await?;
     let moves = MoveJournal::look(&file).await?.list(0).await?;
     // Who does not ask lets writers go on first, which may wait; the copy is looked at before it is dropped.
     let lost_by_source = match gone.is_none() && !args.several.yes {
@@ -188,17 +187,13 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
         if *state == MoveState::Switched && gone == Some(&record.target) {
             return Ok(Todo::Do(format!("shard {shard} goes back to {source}")));
         }
-        if let Some(target) = lost.get(id).filter(|_| gone.is_none()) {
-            let why = target.why;
-            if target.is_open {
-                return Err(moving::open_there(record, why));
+        if let Some(back) = lost.get(id).filter(|_| gone.is_none()) {
+            if back.is_open {
+                return Err(back.open_there(record));
             }
-            moving::check_not_opened(record, why, accept_loss)?;
-            let lacks = may_lack(shard);
-            return Ok(Todo::Do(format!(
-                "shard {shard} goes back to {source}: node {} {lacks}: {why}",
-                record.target
-            )));
+            moving::check_not_opened(record, back.lost, accept_loss)?;
+            let problem = back.lost.problem(record);
+            return Ok(Todo::Do(format!("shard {shard} goes back to {source}: {problem}")));
         }
         let failure = Failure::new(format!("move {id} is {state} and cannot be aborted"));
         Err(match state {

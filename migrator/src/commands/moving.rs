@@ -12,7 +12,6 @@ use shardid_cluster::{
 use crate::cli::{self, By, Drain, ManyMoves, MoveOptions, Moves, Rebalance, Standing};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::moving::ahead::may_lack;
 use crate::moving::origin;
 use crate::moving::{
     self, Checked, Move, MoveContext, MoveJournal, MoveSession, Options, Pace, Without, check_all,
@@ -219,7 +218,7 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
     }
     print(&view::table(&moves, &log))?;
     let ahead = moving::ahead::old_copies_ahead(&file, &moves).await;
-    let lost = moving::lost_targets(&file).await?;
+    let lost = moving::lost_moves(&file).await?;
     let lost_by_source = moving::lost_sources(&file, &moves).await?;
     let held = ahead.keys().chain(lost.keys()).chain(lost_by_source.keys()).copied().collect();
     view::what_to_do(&moves, &held);
@@ -242,17 +241,13 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
     }
     for record in &moves {
         let Some(lost) = lost.get(&record.id) else { continue };
-        let Move { id, shard, source, target, .. } = record;
-        let (lacks, why) = (may_lack(shard), lost.why);
+        let Move { id, source, .. } = record;
+        let problem = lost.lost.problem(record);
         let instead = match lost.is_open {
-            true => {
-                format!("it is open there: `shardid resume {id} --accept-loss` goes on with it")
-            }
+            true => lost.goes_on(record),
             false => format!("`shardid abort {id}` goes back to {source}"),
         };
-        talk::line(format_args!(
-            "move {id} is switched, and node {target} {lacks}: {why}: {instead}"
-        ));
+        talk::line(format_args!("move {id} is switched, and {problem}: {instead}"));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use shardid_cluster::{Ahead, Descent, Lineage, MoveKind, Whole, ahead, lost};
+use shardid_cluster::{Ahead, Descent, Lineage, MoveKind, NodeName, Whole, ahead, lost};
 
 use super::context::MoveContext;
 use super::journal::Move;
@@ -108,6 +108,19 @@ pub(super) async fn check_target(
 /// What is the matter with a node that has lost rows of a shard.
 pub(crate) fn may_lack(shard: impl std::fmt::Display) -> String {
     format!("may have lost rows of shard {shard} that had come to it")
+}
+
+/// What is the matter with a source that has lost its fence.
+pub(super) fn open_behind_fence(source: &NodeName) -> String {
+    format!("open on {source}, behind whose fence it was switched")
+}
+
+/// What there is to be done where both nodes of a move back have the shard open.
+pub(super) fn open_on_both(record: &Move) -> String {
+    let Move { id, source, target, .. } = record;
+    format!(
+        "keep writers from {source}, and bring over to {target}, where it is open as well, what was written there since; then `shardid resume {id} --accept-loss` drops the copy on {source}"
+    )
 }
 
 /// Why the target of a move may have lost rows since all of them had come to it.

@@ -1,64 +1,120 @@
-//! How does a switched move go back to its source, where the target has lost rows that the source has?
+//! How does a switched move go back to its source, where the target has lost rows that the source has, or the source
+//! is open again?
 
 use std::collections::BTreeMap;
 
-use shardid_cluster::{Ahead, MoveEvent, MoveState};
+use shardid_cluster::{Ahead, MoveEvent, MoveKind, MoveState};
 
-use super::ahead::{has_lost, may_lack};
+use super::ahead::{has_lost, may_lack, open_behind_fence, open_on_both};
 use super::context::MoveContext;
-use super::fence::{self, Generators};
+use super::elsewhere::{Elsewhere, Generators};
+use super::fence;
 use super::home::Home;
 use super::journal::{Move, MoveJournal};
-use super::move_session::{Batch, MoveSession};
+use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::sql;
 
-/// How long a lock is waited for where the shard takes no writes anyway.
-const LOCK_MS: u64 = 10_000;
+/// What a node has lost since a move was switched, so that it goes back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Lost {
+    /// The target has lost rows that had come to it.
+    Rows(Ahead),
+    /// The source has lost its fence, and is open: to go on with a move back would drop what was written there since.
+    Fence,
+}
 
-/// A target that has lost rows.
-pub(crate) struct LostTarget {
-    pub(crate) why: Ahead,
-    /// Whether the shard is open there all the same.
+impl Lost {
+    /// What a move has lost, if it has lost anything that it goes back for.
+    async fn look(
+        source: Option<&mut MoveSession>,
+        target: &mut MoveSession,
+        record: &Move,
+    ) -> Result<Option<Self>, Failure> {
+        if let Some(why) = has_lost(target, record).await? {
+            return Ok(Some(Self::Rows(why)));
+        }
+        match source {
+            Some(source) if record.kind == MoveKind::Rollback => {
+                Ok(is_open(source, record).await?.then_some(Self::Fence))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// What is the matter with the node.
+    pub(crate) fn problem(self, record: &Move) -> String {
+        let Move { shard, source, target, .. } = record;
+        match self {
+            Self::Rows(why) => format!("node {target} {}: {why}", may_lack(shard)),
+            Self::Fence => format!("shard {shard} is {}", open_behind_fence(source)),
+        }
+    }
+}
+
+async fn is_open(server: &mut MoveSession, record: &Move) -> Result<bool, Failure> {
+    let open = sqlx::query_scalar(sql!("move/sequence/is_open.sql"));
+    Ok(server.column::<bool>(open.bind(record.shard.as_sql())).await? == [true])
+}
+
+/// A move that goes back.
+pub(crate) struct LostMove {
+    pub(crate) lost: Lost,
+    /// Whether the shard is open on the target all the same.
     pub(crate) is_open: bool,
 }
 
-/// The switched moves whose target has lost rows, by number; as far as their targets answer.
-pub(crate) async fn lost_targets(file: &ClusterFile) -> Result<BTreeMap<i64, LostTarget>, Failure> {
+impl LostMove {
+    /// Why it does not go back: the target was opened all the same.
+    pub(crate) fn open_there(&self, record: &Move) -> Failure {
+        let Move { shard, target, .. } = record;
+        let message = match self.lost {
+            Lost::Rows(why) => format!("shard {shard} is open on {target}: {why}"),
+            Lost::Fence => self.lost.problem(record),
+        };
+        Failure::new(message).standing().hint(self.goes_on(record))
+    }
+
+    /// How it goes on where the target was opened.
+    pub(crate) fn goes_on(&self, record: &Move) -> String {
+        let Move { id, target, .. } = record;
+        match self.lost {
+            Lost::Rows(_) => format!(
+                "look what is written on {target}, where it is open; `shardid resume {id} --accept-loss` goes on with it"
+            ),
+            Lost::Fence => open_on_both(record),
+        }
+    }
+}
+
+/// The switched moves that go back, by number; as far as their nodes answer.
+pub(crate) async fn lost_moves(file: &ClusterFile) -> Result<BTreeMap<i64, LostMove>, Failure> {
     let moves = MoveJournal::look(file).await?.list(0).await?;
     let mut found = BTreeMap::new();
     for record in moves.iter().filter(|record| record.state == MoveState::Switched) {
         let Ok(mut target) = MoveSession::look(file, &record.target).await else { continue };
-        if let Ok(Some(why)) = has_lost(&mut target, record).await {
-            let open = sqlx::query_scalar(sql!("move/sequence/is_open.sql"));
-            let open: Vec<bool> = target.column(open.bind(record.shard.as_sql())).await?;
-            found.insert(record.id, LostTarget { why, is_open: open == [true] });
+        let mut source = MoveSession::look(file, &record.source).await.ok();
+        if let Ok(Some(lost)) = Lost::look(source.as_mut(), &mut target, record).await {
+            let is_open = is_open(&mut target, record).await?;
+            found.insert(record.id, LostMove { lost, is_open });
         }
     }
     Ok(found)
 }
 
-/// Why a move does not go back from a target that was opened without the rows that it has lost.
-pub(crate) fn open_there(record: &Move, why: Ahead) -> Failure {
-    let Move { id, shard, target, .. } = record;
-    Failure::new(format!("shard {shard} is open on {target}: {why}")).standing().hint(format!(
-        "look what is written there; `shardid resume {id} --accept-loss` goes on with it"
-    ))
-}
-
 /// Refuses to go back from a target on which somebody may have written, unless that is accepted.
 pub(crate) fn check_not_opened(
     record: &Move,
-    why: Ahead,
+    lost: Lost,
     accept_loss: bool,
 ) -> Result<(), Failure> {
-    let Move { id, shard, source, target, opening, .. } = record;
+    let Move { id, source, opening, .. } = record;
     if accept_loss || !opening {
         return Ok(());
     }
-    Err(Failure::new(format!("node {target} {}: {why}", may_lack(shard)))
-        .detail(format!("it had been opened there, or nearly, and what was written since is not on {source}"))
+    Err(Failure::new(lost.problem(record))
+        .detail(format!("it had been opened on {}, or nearly, and what was written there since is not on {source}", record.target))
         .standing()
         .hint(format!(
             "bring back a server that has it; or `shardid abort {id} --accept-loss` goes back to {source} without it"
@@ -66,22 +122,22 @@ pub(crate) fn check_not_opened(
 }
 
 /// Has a switched move go back: the map has the shard on the source again, if the target still
-/// lacks what it had, and is not open.
+/// lacks what it had, or the source its fence, and the target is not open.
 pub(crate) async fn go_back(
     context: &mut MoveContext<'_>,
     accept_loss: bool,
 ) -> Result<(), Failure> {
-    let (id, shard) = (context.record.id, context.record.shard);
-    let Some(why) = has_lost(&mut context.target, &context.record).await? else {
+    let id = context.record.id;
+    let (source, target) = (Some(&mut context.source), &mut context.target);
+    let Some(lost) = Lost::look(source, target, &context.record).await? else {
         return Err(Failure::new(format!("move {id} is switched and cannot be aborted"))
             .standing()
             .hint(format!("`shardid resume {id}` goes on")));
     };
-    let open = sqlx::query_scalar(sql!("move/sequence/is_open.sql")).bind(shard.as_sql());
-    if context.target.column::<bool>(open).await? == [true] {
-        return Err(open_there(&context.record, why));
+    if is_open(target, &context.record).await? {
+        return Err(LostMove { lost, is_open: true }.open_there(&context.record));
     }
-    check_not_opened(&context.record, why, accept_loss)?;
+    check_not_opened(&context.record, lost, accept_loss)?;
     context.advance(MoveEvent::GoBack).await
 }
 
@@ -108,24 +164,8 @@ pub(super) async fn open_on_source(
         return Ok(());
     }
     let version = journal.version_of(record.shard).await?;
-    let known = Generators::of(source, record.shard).await?;
+    let mut known = Generators::of(source, record.shard).await?;
     // They have come to their end where the source was closed.
-    let mut statements: Vec<String> = record.rules.iter().cloned().collect();
-    let layout = file.declared.layout.as_str().to_owned();
-    let own = (record.schema.clone(), known.sequence.clone(), layout);
-    for (schema, sequence, layout) in [&own].into_iter().chain(&known.id_sequences) {
-        let go_on = sqlx::query_scalar(sql!("move/sequence/go_on.sql"))
-            .bind(record.shard.as_sql())
-            .bind(schema.as_str())
-            .bind(sequence.as_str())
-            .bind(layout.as_str());
-        statements.extend(source.column::<String>(go_on).await?);
-    }
-    let again = format!("look at pg_stat_activity there, then `shardid resume {}`", record.id);
-    if let Batch::LockTimeout = source.all_or_none(statements, LOCK_MS).await? {
-        return Err(Failure::new("somebody holds the shard's sequences for long")
-            .at(format!("node {}", source.node))
-            .hint(again));
-    }
-    fence::open_on(source, file, record, version, known).await
+    known.rules.extend(record.rules.clone());
+    fence::open_on(source, file, record, version, known, Elsewhere::of_source(record)).await
 }

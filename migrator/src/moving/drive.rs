@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use shardid_cluster::{Effect, MoveEvent, MoveState, effects, next_state};
 
 use super::context::MoveContext;
+use super::elsewhere::Elsewhere;
 use super::move_session::MoveSession;
 use super::outcome::Fence;
 use super::watch::Sessions;
@@ -289,8 +290,9 @@ async fn take(
         Effect::GuardSource => fence::guard(context).await?,
         Effect::CloseOldCopy => sequences::close_old_copy(context).await?,
         Effect::OpenTarget => {
+            let elsewhere = Elsewhere::of_target(&mut context.target, &context.record).await?;
             context.journal.note_opening(&mut context.record).await?;
-            fence::open(context).await?;
+            fence::open(context, elsewhere).await?;
         }
         Effect::EndStream => {
             unseen::look_back(context).await?;

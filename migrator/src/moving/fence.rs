@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use shardid_cluster::{LeftoverKind, MapVersion, NodeName, Shard, ShardSet};
+use shardid_cluster::{LeftoverKind, MapVersion, MoveKind, NodeName, Shard, ShardSet};
 
+use super::ahead::{open_behind_fence, open_on_both};
 use super::context::MoveContext;
+use super::elsewhere::{Elsewhere, Generators};
 use super::home::Home;
 use super::journal::Move;
 use super::move_session::{Batch, MoveSession};
@@ -154,20 +156,31 @@ pub(super) async fn guard(context: &mut MoveContext<'_>) -> Result<(), Failure> 
 }
 
 /// Raises the fence once more on a source that has lost it since the switch, as one that was promoted or restored: it
-/// is open there, and what was written since is there alone. Refuses to, unless that is accepted.
+/// is open there, and what was written since is there alone. Refuses to, unless that is accepted, and where a move back
+/// would drop it before it can be brought over.
 async fn fence_anew(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     let (id, shard, schema) = (context.record.id, context.record.shard, &context.record.schema);
     let home = Home::of(&mut context.source, shard).await?;
     if home.is_none_or(|home| home.state != "open") {
         return Ok(());
     }
-    let (source, target) = (&context.source.node, &context.target.node);
-    if !context.options.accept_loss {
-        return Err(Failure::new(format!("shard {shard} is open on {source}, behind whose fence it was switched"))
-            .detail(format!("{source} was promoted or restored since, and what was written there after that is not on {target}"))
-            .hint(format!(
+    let is_open = sqlx::query_scalar(sql!("move/sequence/is_open.sql")).bind(shard.as_sql());
+    let is_open = context.target.column::<bool>(is_open).await? == [true];
+    let drops_it_first = context.record.kind == MoveKind::Rollback && !is_open;
+    if !context.options.accept_loss || drops_it_first {
+        let (source, target) = (&context.source.node, &context.target.node);
+        let hint = match context.record.kind {
+            MoveKind::Copy => format!(
                 "bring that to {target} when it is open; `shardid resume {id} --accept-loss` closes {source} and opens {target}, which has all that was written before the fence"
-            )));
+            ),
+            MoveKind::Rollback if is_open => open_on_both(&context.record),
+            MoveKind::Rollback => format!(
+                "`shardid abort {id}` leaves it on {source}, and keeps the old copy on {target}, which has all that was written before the fence"
+            ),
+        };
+        return Err(Failure::new(format!("shard {shard} is {}", open_behind_fence(source)))
+            .detail(format!("{source} was promoted or restored since, and what was written there after that is not on {target}"))
+            .hint(hint));
     }
     let query = sqlx::query_scalar(sql!("move/fence/raise.sql")).bind(shard.as_sql()).bind(schema);
     let statements = context.source.column(query).await?;
@@ -180,35 +193,14 @@ async fn fence_anew(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     }
 }
 
-/// What is known of a shard's generators where it was.
-pub(super) struct Generators {
-    /// The name of the shard's sequence.
-    pub(super) sequence: String,
-    /// Its id sequences: schema, name and layout.
-    pub(super) id_sequences: Vec<(String, String, String)>,
-    /// The layouts of those that were dropped, with what their ids are not above.
-    pub(super) dropped: Vec<(String, Option<i64>)>,
-}
-
-impl Generators {
-    /// What a node knows of them that had the shard.
-    pub(super) async fn of(server: &mut MoveSession, shard: Shard) -> Result<Self, Failure> {
-        let home = Home::of(server, shard).await?;
-        let sequence = home.map_or("shard_id_seq".to_owned(), |home| home.sequence);
-        let shard = shard.as_sql();
-        let id_sequences = sqlx::query_as(sql!("move/carry/id_sequences.sql")).bind(shard);
-        let id_sequences = server.rows(id_sequences).await?;
-        let dropped = sqlx::query_as(sql!("move/carry/dropped_id_sequences.sql")).bind(shard);
-        let dropped = server.rows(dropped).await?;
-        Ok(Self { sequence, id_sequences, dropped })
-    }
-}
-
 /// Lets the target give ids and take writes.
-pub(super) async fn open(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+pub(super) async fn open(
+    context: &mut MoveContext<'_>,
+    elsewhere: Elsewhere,
+) -> Result<(), Failure> {
     let version = context.journal.version_of(context.record.shard).await?;
     let known = Generators::of(&mut context.source, context.record.shard).await?;
-    open_on(&mut context.target, context.file, &context.record, version, known).await
+    open_on(&mut context.target, context.file, &context.record, version, known, elsewhere).await
 }
 
 /// The same with a session on the target alone: the source may be gone.
@@ -218,7 +210,14 @@ pub(super) async fn open_on(
     record: &Move,
     version: i64,
     known: Generators,
+    elsewhere: Elsewhere,
 ) -> Result<(), Failure> {
+    let is_open = sqlx::query_scalar(sql!("move/sequence/is_open.sql"));
+    let is_open = target.column::<bool>(is_open.bind(record.shard.as_sql())).await? == [true];
+    let mut statements = match is_open {
+        true => Vec::new(),
+        false => elsewhere.go_on(target, file, record, &known).await?,
+    };
     let (mut schemas, mut names, mut layouts) = (Vec::new(), Vec::new(), Vec::new());
     for (schema, name, layout) in known.id_sequences {
         schemas.push(schema);
@@ -239,7 +238,7 @@ pub(super) async fn open_on(
         .bind(file.declared.name.as_str())
         .bind(dropped_layouts)
         .bind(floors);
-    let statements = target.column(query).await?;
+    statements.extend(target.column::<String>(query).await?);
     match target.all_or_none(statements, LOCK_MS).await? {
         Batch::Done => switch_off(target, record.shard.as_sql(), &record.schema).await,
         Batch::LockTimeout => {

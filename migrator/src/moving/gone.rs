@@ -8,11 +8,12 @@ use shardid_cluster::{
 use super::ahead::{Instead, check_target};
 use super::answers;
 use super::back::open_on_source;
-use super::fence::{self, Generators};
+use super::elsewhere::{Elsewhere, Generators};
+use super::fence;
 use super::home::Home;
 use super::journal::{Leftover, Move, MoveJournal};
 use super::member::check_member;
-use super::move_session::{Batch, MoveSession};
+use super::move_session::MoveSession;
 use super::old_copy::forget_old_copy;
 use super::{stream, watch};
 use crate::cuts;
@@ -20,9 +21,6 @@ use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::{ids, sql};
 use crate::talk;
-
-/// How long a lock is waited for where nobody else may be at work.
-const LOCK_MS: u64 = 10_000;
 
 /// What is said about a move that is to end without one of its nodes.
 #[derive(Debug, Clone, Copy)]
@@ -231,40 +229,16 @@ async fn open(
     target: &mut MoveSession,
     record: &mut Move,
 ) -> Result<(), Failure> {
-    let shard = record.shard.as_sql();
-    // An old copy that is gone back to knows; a new one has the name that shards are made with.
-    let home = Home::of(target, record.shard).await?;
-    let sequence = home.map_or("shard_id_seq".to_owned(), |home| home.sequence);
-    let go_on = sqlx::query_scalar(sql!("move/sequence/go_on.sql"))
-        .bind(shard)
-        .bind(record.schema.as_str())
-        .bind(sequence.as_str())
-        .bind(file.declared.layout.as_str());
-    let statements = target.column::<String>(go_on).await?;
-    let is_open = sqlx::query_scalar(sql!("move/sequence/is_open.sql")).bind(shard);
-    if target.column::<bool>(is_open).await? == [true] {
+    let is_open = sqlx::query_scalar(sql!("move/sequence/is_open.sql"));
+    if target.column::<bool>(is_open.bind(record.shard.as_sql())).await? == [true] {
         return Ok(());
     }
-    if statements.is_empty() {
-        return Err(Failure::new(format!(
-            "there is no sequence {}.{sequence}, from which shard {} would give ids",
-            record.schema, record.shard
-        ))
-        .at(format!("node {}", target.node))
-        .hint("give the shard's sequence that name there, then run the same command again")
-        .standing());
-    }
-    // Nobody has held the sequences of the source since the program there was cut.
-    if let Batch::LockTimeout = target.all_or_none(statements, LOCK_MS).await? {
-        return Err(Failure::new("somebody holds the shard's sequences for long")
-            .at(format!("node {}", target.node))
-            .hint("look at pg_stat_activity there, then run the same command again")
-            .standing());
-    }
+    // An old copy that is gone back to knows; a new one has the name that shards are made with.
+    let known = Generators::of(target, record.shard).await?;
     let version = journal.version_of(record.shard).await?;
     journal.note_opening(record).await?;
-    let known = Generators { sequence, id_sequences: Vec::new(), dropped: Vec::new() };
-    fence::open_on(target, file, record, version, known).await?;
+    // Nobody has held the sequences of the source since the program there was cut, and it may have been open again.
+    fence::open_on(target, file, record, version, known, Elsewhere::Lost).await?;
     if record.kind == MoveKind::Copy {
         talk::line(format_args!(
             "  shard {}: which of its sequences are id sequences, {} alone knew: say `SELECT create_id_sequence(…)` on {} for each that is refused",

@@ -21,6 +21,7 @@ mod copies;
 mod drive;
 mod drop_copy;
 mod dumped;
+mod elsewhere;
 mod fence;
 mod fingerprint;
 mod following;
@@ -51,7 +52,7 @@ mod throttle;
 mod unseen;
 mod watch;
 
-pub(crate) use back::{check_not_opened, go_back, lost_targets, open_there};
+pub(crate) use back::{check_not_opened, go_back, lost_moves};
 pub(crate) use capacity::Pace;
 pub(crate) use checks::{Checked, check_all};
 pub(crate) use claimed::ClaimedMove;

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use shardid_cluster::{MoveKind, MoveState, NodeName, Refusal, Shard, ShardSet, lost};
+use shardid_cluster::{MoveKind, MoveState, NodeName, Refusal, Shard, ShardSet, Whole, lost};
 
 use super::ahead::descent;
 use super::back::open_on_source;
 use super::context::MoveContext;
+use super::elsewhere::Elsewhere;
 use super::fence::{self, AGAIN, lower_shard};
 use super::home::Home;
 use super::journal::{Move, MoveJournal, older_catalog};
@@ -123,8 +124,9 @@ async fn open_as_a_move_was_to(
 ) -> Result<(), Failure> {
     claim(journal, &mut [&mut source, &mut *server], shard, number).await?;
     let mut target = MoveSession::connect_as(file, &server.node, server.term()).await?;
-    check_whole(&mut source, &mut target, shard).await?;
-    let record = in_no_journal(shard, &source.node, &target.node, schema);
+    let whole = check_whole(&mut source, &mut target, shard).await?;
+    let record =
+        Move { whole: Some(whole), ..in_no_journal(shard, &source.node, &target.node, schema) };
     let options = Options {
         fence_max: Duration::ZERO,
         verify: Verify::None,
@@ -150,7 +152,9 @@ async fn open_as_a_move_was_to(
     };
     fence::guard(&mut context).await?;
     cuts::at(format_args!("open/guarded"));
-    fence::open(&mut context).await
+    // Whether it was opened before stood in the catalog.
+    let elsewhere = Elsewhere::of_target(&mut context.target, &context.record).await?;
+    fence::open(&mut context, elsewhere).await
 }
 
 /// Refuses to open a shard where nothing shows that all of its rows are: the node was promoted or restored
@@ -159,13 +163,13 @@ async fn check_whole(
     source: &mut MoveSession,
     target: &mut MoveSession,
     shard: Shard,
-) -> Result<(), Failure> {
+) -> Result<Whole, Failure> {
     let noted: Vec<NotedRow> = source.rows(sqlx::query_as(sql!("look/noted.sql"))).await?;
     let noted = noted.iter().find(|row| row.shard == shard.as_sql());
     let whole = noted.and_then(NotedRow::whole);
     let why = match whole {
         Some(whole) => match lost(&whole, &descent(target).await?.descent) {
-            None => return Ok(()),
+            None => return Ok(whole),
             why => why,
         },
         None => None,
@@ -211,7 +215,7 @@ async fn open_again(
     open_on_source(file, journal, server, &record).await
 }
 
-/// A move that is lost with its catalog, and has switched.
+/// A move that is lost with its catalog, and has switched; perhaps its target was opened.
 fn in_no_journal(shard: Shard, source: &NodeName, target: &NodeName, schema: String) -> Move {
     Move {
         id: 0,
@@ -229,7 +233,7 @@ fn in_no_journal(shard: Shard, source: &NodeName, target: &NodeName, schema: Str
         origin: None,
         whole: None,
         rules: None,
-        opening: false,
+        opening: true,
         was_switched: true,
         planned_us: 0,
         since_us: 0,

@@ -12,6 +12,7 @@ mod caught;
 mod compare;
 mod cut;
 mod following;
+mod given_ahead;
 mod gone;
 mod guard;
 mod hints;

@@ -343,3 +343,69 @@ fn a_source_that_was_promoted_without_its_fence_is_closed_before_the_target_is_o
     let closed = estate.node("pg2").try_psql(DATABASE, &write).expect_err("it is an old copy");
     assert!(closed.to_string().contains("pg3"), "{closed}");
 }
+
+/// `resume --accept-loss` dropped its copy in the same breath, with rows that were acknowledged there.
+#[test]
+fn a_move_back_drops_no_copy_that_was_promoted_without_its_fence_before_its_rows_can_be_brought_over()
+ {
+    for place in ["switched/before-GuardSource", "switched/after-OpenTarget"] {
+        let mut estate = Estate::start(3, 4);
+        let (shard, write) = shard_on(&estate, "pg2");
+        estate.run(&["move", &shard.to_string(), "--to", "pg3", "--yes"]).ok();
+        let moved = estate.last_move(shard);
+        estate.psql("pg3", &write);
+        let command = ["rollback", &moved, "--yes"];
+        let mut held = estate.run_held_then_cut("following/before-LowerFence", place, &command);
+        let standby = standby_behind(&estate, "pg3");
+        estate.psql("pg3", &write);
+        held.go_on();
+        assert_eq!(held.end().code, -1);
+        let id = estate.last_move(shard);
+        let before = estate.psql("pg2", &rows(shard));
+        fail_over(&mut estate, "pg3", standby);
+        estate.psql("pg3", &write);
+        let acknowledged = estate.psql("pg3", &rows(shard));
+        let words = format!("shard {shard} is open on pg3, behind whose fence it was switched");
+        let moves = estate.run(&["moves"]).stderr;
+        assert!(moves.contains(&words), "{place}: {moves}");
+
+        if place == "switched/before-GuardSource" {
+            let abort = format!("`shardid abort {id}`");
+            for resume in [&["resume", &id][..], &["resume", &id, "--accept-loss"]] {
+                let refused = estate.run(resume);
+                assert_eq!(refused.code, 3, "{}", refused.stderr);
+                assert!(refused.stderr.contains(&words), "{}", refused.stderr);
+                assert!(refused.stderr.contains(&abort), "{}", refused.stderr);
+            }
+            assert!(moves.contains(&abort) && !moves.contains("resume"), "{moves}");
+            let shown = estate.run(&["abort", &id, "--dry-run"]).ok();
+            assert!(shown.contains(&format!("shard {shard} goes back to pg3: {words}")), "{shown}");
+            estate.run_cut("aborting/after-OpenSource", &["abort", &id, "--yes"]);
+            estate.run(&["resume", &id]).ok();
+            assert_eq!((estate.state(&id), estate.home(shard)), ("aborted".into(), "pg3".into()));
+            // Each has its own rows, and the old copy is held back.
+            assert_eq!(estate.psql("pg3", &rows(shard)), acknowledged);
+            assert_eq!(estate.psql("pg2", &rows(shard)), before);
+            let refused = estate.run(&["retire", &moved, "--yes"]);
+            assert!(refused.stderr.contains("--accept-loss"), "{}", refused.stderr);
+            assert!(estate.node("pg2").try_psql(DATABASE, &write).is_err());
+            estate.psql("pg3", &write);
+            estate.run(&["retire", &moved, "--yes", "--accept-loss"]).ok();
+        } else {
+            for command in [&["resume", &id][..], &["abort", &id, "--yes", "--accept-loss"]] {
+                let refused = estate.run(command);
+                assert_eq!(refused.code, 3, "{}", refused.stderr);
+                assert!(refused.stderr.contains(&words), "{}", refused.stderr);
+                let says = format!("`shardid resume {id} --accept-loss` drops the copy on pg3");
+                assert!(refused.stderr.contains(&says), "{}", refused.stderr);
+                assert!(moves.contains(&says), "{moves}");
+            }
+            assert_eq!(estate.psql("pg3", &rows(shard)), acknowledged);
+            // As it says, they are brought over first.
+            estate.psql("pg2", &write);
+            estate.run(&["resume", &id, "--accept-loss"]).ok();
+            estate.psql("pg2", &write);
+        }
+        estate.run(&["verify"]).ok();
+    }
+}
