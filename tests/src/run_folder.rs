@@ -38,7 +38,7 @@ pub(crate) fn numbered() -> PathBuf {
 const MEMORY: &str = "/dev/shm";
 
 /// Whether a folder, and the memory behind it, has room for the servers of two test programs
-/// that run at once, and for twice as much.
+/// that run at once, which take some 3 GiB, and for all that runs beside them.
 fn has_room(folder: &str) -> bool {
     const WANTED: u64 = 12 << 30;
     let available = || {

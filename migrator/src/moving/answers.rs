@@ -43,6 +43,8 @@ async fn look_for_database(
     instead: &str,
 ) -> Result<(), Failure> {
     let mut why = Vec::new();
+    let said =
+        |failure: &Failure| failure.messages().map(|(m, _)| m.to_owned()).collect::<Vec<_>>();
     let mut server = None;
     for name in ALWAYS_THERE {
         match MoveSession::look_in(file, node, name).await {
@@ -50,7 +52,7 @@ async fn look_for_database(
                 server = Some(found);
                 break;
             }
-            Err(failure) => why.extend(failure.messages().map(|(message, _)| message.to_owned())),
+            Err(failure) => why.extend(said(&failure)),
         }
     }
     let Some(mut server) = server else { return Err(unknown(node, &why)) };
@@ -71,7 +73,7 @@ async fn look_for_database(
         match names_itself(file, node, name).await {
             Ok(true) => return Err(is_here(name)),
             Ok(false) => {}
-            Err(failure) => why.extend(failure.messages().map(|(message, _)| message.to_owned())),
+            Err(failure) => why.extend(said(&failure)),
         }
     }
     if why.is_empty() { Ok(()) } else { Err(unknown(node, &why)) }

@@ -9,12 +9,11 @@ use super::ahead::{has_lost, may_lack, open_behind_fence, open_on_both};
 use super::context::MoveContext;
 use super::elsewhere::{Elsewhere, Generators};
 use super::fence;
-use super::home::Home;
+use super::home::{Home, is_open};
 use super::journal::{Move, MoveJournal};
 use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::postgres::sql;
 
 /// What a node has lost since a move was switched, so that it goes back.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +36,7 @@ impl Lost {
         }
         match source {
             Some(source) if record.kind == MoveKind::Rollback => {
-                Ok(is_open(source, record).await?.then_some(Self::Fence))
+                Ok(is_open(source, record.shard).await?.then_some(Self::Fence))
             }
             _ => Ok(None),
         }
@@ -51,11 +50,6 @@ impl Lost {
             Self::Fence => format!("shard {shard} is {}", open_behind_fence(source)),
         }
     }
-}
-
-async fn is_open(server: &mut MoveSession, record: &Move) -> Result<bool, Failure> {
-    let open = sqlx::query_scalar(sql!("move/sequence/is_open.sql"));
-    Ok(server.column::<bool>(open.bind(record.shard.as_sql())).await? == [true])
 }
 
 /// A move that goes back.
@@ -96,7 +90,7 @@ pub(crate) async fn lost_moves(file: &ClusterFile) -> Result<BTreeMap<i64, LostM
         let Ok(mut target) = MoveSession::look(file, &record.target).await else { continue };
         let mut source = MoveSession::look(file, &record.source).await.ok();
         if let Ok(Some(lost)) = Lost::look(source.as_mut(), &mut target, record).await {
-            let is_open = is_open(&mut target, record).await?;
+            let is_open = is_open(&mut target, record.shard).await?;
             found.insert(record.id, LostMove { lost, is_open });
         }
     }
@@ -134,7 +128,7 @@ pub(crate) async fn go_back(
             .standing()
             .hint(format!("`shardid resume {id}` goes on")));
     };
-    if is_open(target, &context.record).await? {
+    if is_open(target, context.record.shard).await? {
         return Err(LostMove { lost, is_open: true }.open_there(&context.record));
     }
     check_not_opened(&context.record, lost, accept_loss)?;

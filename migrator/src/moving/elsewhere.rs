@@ -3,7 +3,7 @@
 use shardid_cluster::{Shard, Whole};
 
 use super::ahead::descent;
-use super::home::Home;
+use super::home::{Home, is_open};
 use super::journal::Move;
 use super::move_session::MoveSession;
 use crate::failure::Failure;
@@ -57,8 +57,7 @@ impl Elsewhere {
         if record.whole.is_some() && !record.opening {
             return Ok(Self::Carried);
         }
-        let is_open = sqlx::query_scalar(sql!("move/sequence/is_open.sql"));
-        if target.column::<bool>(is_open.bind(record.shard.as_sql())).await? == [true] {
+        if is_open(target, record.shard).await? {
             return Ok(Self::Carried);
         }
         let now = descent(target).await?.descent;

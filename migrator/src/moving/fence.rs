@@ -7,7 +7,7 @@ use shardid_cluster::{LeftoverKind, MapVersion, MoveKind, NodeName, Shard, Shard
 use super::ahead::{open_behind_fence, open_on_both};
 use super::context::MoveContext;
 use super::elsewhere::{Elsewhere, Generators};
-use super::home::Home;
+use super::home::{Home, is_open};
 use super::journal::Move;
 use super::move_session::{Batch, MoveSession};
 use super::outcome::Fence;
@@ -164,8 +164,7 @@ async fn fence_anew(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     if home.is_none_or(|home| home.state != "open") {
         return Ok(());
     }
-    let is_open = sqlx::query_scalar(sql!("move/sequence/is_open.sql")).bind(shard.as_sql());
-    let is_open = context.target.column::<bool>(is_open).await? == [true];
+    let is_open = is_open(&mut context.target, shard).await?;
     let drops_it_first = context.record.kind == MoveKind::Rollback && !is_open;
     if !context.options.accept_loss || drops_it_first {
         let (source, target) = (&context.source.node, &context.target.node);
@@ -212,9 +211,7 @@ pub(super) async fn open_on(
     known: Generators,
     elsewhere: Elsewhere,
 ) -> Result<(), Failure> {
-    let is_open = sqlx::query_scalar(sql!("move/sequence/is_open.sql"));
-    let is_open = target.column::<bool>(is_open.bind(record.shard.as_sql())).await? == [true];
-    let mut statements = match is_open {
+    let mut statements = match is_open(target, record.shard).await? {
         true => Vec::new(),
         false => elsewhere.go_on(target, file, record, &known).await?,
     };

@@ -10,7 +10,7 @@ use super::answers;
 use super::back::open_on_source;
 use super::elsewhere::{Elsewhere, Generators};
 use super::fence;
-use super::home::Home;
+use super::home::{Home, is_open};
 use super::journal::{Leftover, Move, MoveJournal};
 use super::member::check_member;
 use super::move_session::MoveSession;
@@ -229,8 +229,7 @@ async fn open(
     target: &mut MoveSession,
     record: &mut Move,
 ) -> Result<(), Failure> {
-    let is_open = sqlx::query_scalar(sql!("move/sequence/is_open.sql"));
-    if target.column::<bool>(is_open.bind(record.shard.as_sql())).await? == [true] {
+    if is_open(target, record.shard).await? {
         return Ok(());
     }
     // An old copy that is gone back to knows; a new one has the name that shards are made with.

@@ -24,3 +24,9 @@ impl Home {
         server.row(query).await
     }
 }
+
+/// Whether a node gives ids of a shard.
+pub(super) async fn is_open(server: &mut MoveSession, shard: Shard) -> Result<bool, Failure> {
+    let query = sqlx::query_scalar(sql!("move/sequence/is_open.sql")).bind(shard.as_sql());
+    Ok(server.column::<bool>(query).await? == [true])
+}

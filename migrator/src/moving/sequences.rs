@@ -11,6 +11,7 @@ use std::time::Instant;
 use shardid_cluster::MoveKind;
 
 use super::context::{Given, MoveContext};
+use super::home::is_open;
 use super::move_session::{Batch, MoveSession};
 use super::outcome::Fence;
 use crate::failure::Failure;
@@ -87,9 +88,7 @@ pub(super) async fn close_with(
     if let Batch::LockTimeout = done {
         return Ok(Batch::LockTimeout);
     }
-    let query =
-        sqlx::query_scalar(sql!("move/sequence/is_open.sql")).bind(context.record.shard.as_sql());
-    if !fresh.is_empty() && context.target.column::<bool>(query).await? == [false] {
+    if !fresh.is_empty() && !is_open(&mut context.target, context.record.shard).await? {
         return context.target.all_or_none(vec![fresh.join(";\n")], 1_000).await;
     }
     Ok(Batch::Done)

@@ -220,12 +220,11 @@ async fn note_all(
     options: &Options,
 ) -> Result<(), Failure> {
     for node in &options.restored {
-        let tickets = tickets_of(node, truth).into_iter();
-        let said = tickets.map(|ticket| {
+        let said = tickets_of(node, truth).into_iter().filter_map(|ticket| {
             let above = options.restored().above(&ticket);
-            (ticket, above)
+            (above > 0).then_some((ticket, above))
         });
-        note_restored(file, truth, node, said.filter(|(_, above)| *above > 0)).await?;
+        note_restored(file, truth, node, said).await?;
     }
     Ok(())
 }

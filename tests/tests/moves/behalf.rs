@@ -9,7 +9,7 @@ use shardid_tests::wait_until;
 use crate::shared;
 
 /// Two nodes with roles that own parts of shard 0.
-fn estate() -> (Estate, String) {
+pub(crate) fn estate() -> (Estate, String) {
     let estate = Estate::start(2, 4);
     let schema = schema(0);
     for node in estate.nodes() {
@@ -19,7 +19,7 @@ fn estate() -> (Estate, String) {
     (estate, schema)
 }
 
-const MOVE: [&str; 5] = ["move", "0", "--to", "pg2", "--yes"];
+pub(crate) const MOVE: [&str; 5] = ["move", "0", "--to", "pg2", "--yes"];
 
 #[test]
 fn a_function_does_no_more_than_who_owns_the_expression_may() {
@@ -206,24 +206,6 @@ fn a_superuser_on_both_nodes_owns_what_it_owns() {
     estate.run(&MOVE).ok();
 }
 
-/// By a trigger of the fence's function on a table of his own anybody had `verify` find nothing.
-#[test]
-fn nobody_makes_a_trigger_that_looks_like_a_fence() {
-    let estate = shared::estate();
-    let trigger = |argument: &str| {
-        format!(
-            "CREATE TEMP TABLE tt (i int); CREATE TRIGGER z BEFORE INSERT ON tt FOR EACH ROW EXECUTE FUNCTION shardid.refuse_write({argument})"
-        )
-    };
-    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
-    let refused =
-        client.batch_execute(&format!("CREATE ROLE fencer; SET ROLE fencer; {}", trigger("3")));
-    assert_eq!(refused.expect_err("no right").code().map(|it| it.code()), Some("42501"));
-    client.batch_execute(&trigger("'99999999999999'")).unwrap();
-    let found = estate.run(&["verify"]);
-    assert!(!found.stdout.contains("could not look"), "{}", found.stdout);
-}
-
 /// Whoever may write to `shardid.shard` had whole schemas of others moved, and dropped by `retire`.
 #[test]
 fn a_shard_whose_sequence_is_none_of_ours_is_not_moved() {
@@ -282,28 +264,6 @@ fn verify_reads_no_view_and_no_foreign_table() {
         "{}",
         found.stdout
     );
-}
-
-/// What `CREATE INDEX CONCURRENTLY` leaves when it fails pg_dump leaves out.
-#[test]
-fn an_index_that_is_not_valid_stays_behind() {
-    let (estate, shard) = (shared::estate(), shared::shard());
-    let schema = schema(shard);
-    estate.psql("pg1", &format!("CREATE TABLE {schema}.i (id bigint PRIMARY KEY, n int); INSERT INTO {schema}.i VALUES (1, 1), (2, 1)"));
-    let index = format!("CREATE UNIQUE INDEX CONCURRENTLY bad ON {schema}.i (n)");
-    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
-    assert!(client.batch_execute(&index).is_err());
-    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
-}
-
-/// Whoever could connect to a node held an advisory lock, and was not named.
-#[test]
-fn nobody_stops_a_move_by_an_advisory_lock_on_its_nodes() {
-    let (estate, schema) = estate();
-    let mut client = estate.node("pg2").connect(shardid_tests::estate::DATABASE);
-    client.batch_execute("SET ROLE tenant; SELECT pg_advisory_lock(hashtextextended('shardid: how this node follows others', 0))").unwrap();
-    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
-    estate.run(&MOVE).ok();
 }
 
 /// The secret of an earlier subscription stands in dumps, and went on opening the other node.
@@ -500,24 +460,6 @@ fn a_trigger_or_a_key_of_a_third_one_does_not_run_what_the_owner_may() {
     estate.run(&MOVE).ok();
 }
 
-/// The programs that had a shard before are ended by what their sessions say of themselves.
-#[test]
-fn a_session_whose_name_has_a_number_that_is_none_stops_nothing() {
-    let (estate, schema) = estate();
-    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
-    let mut clients = Vec::new();
-    for node in ["pg1", "pg2"] {
-        let mut client = estate.node(node).connect(shardid_tests::estate::DATABASE);
-        let name = "SET application_name = 'shardid move: shard 0, term 99999999999999999999'";
-        client.batch_execute(name).unwrap();
-        clients.push(client);
-    }
-    estate.run(&MOVE).ok();
-    for client in &mut clients {
-        client.batch_execute("SELECT 1").unwrap();
-    }
-}
-
 /// The planner calls a function before it joins where it thinks that this costs less. By the genetic
 /// optimizer, with so small a pool, it joins in whatever order.
 #[test]
@@ -531,237 +473,6 @@ fn a_move_ends_however_its_statements_are_planned() {
         estate.run(&MOVE).ok();
         estate.run(&["rollback", &estate.last_move(0), "--yes"]).ok();
     }
-}
-
-/// The copy of a table reads by its name, as a role that may read everything, and whoever may make things in the schema
-/// could put something else in its place.
-#[test]
-fn nothing_takes_the_place_of_a_table_that_is_being_copied() {
-    let (estate, schema) = estate();
-    let is_15 =
-        estate.psql("pg1", "SELECT current_setting('server_version_num')::int < 160000") == "t";
-    estate.psql(
-        "pg1",
-        &format!(
-            "GRANT CREATE ON DATABASE app TO alice; ALTER SCHEMA {schema} OWNER TO alice;
-             SET ROLE alice;
-             CREATE SCHEMA hers;
-             CREATE FUNCTION hers.steals(i int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $f$
-             BEGIN
-                 IF current_user LIKE 'shardid/%' THEN
-                     RAISE LOG 'this runs as %', current_user;
-                 END IF;
-                 RETURN true;
-             END $f$;
-             CREATE TABLE {schema}.t1 (id bigint PRIMARY KEY, n int); INSERT INTO {schema}.t1 VALUES (1, 1);
-             CREATE TABLE {schema}.t2 (LIKE {schema}.t1 INCLUDING ALL); CREATE TABLE {schema}.t3 (LIKE {schema}.t1 INCLUDING ALL);
-             CREATE TABLE {schema}.t4 (LIKE {schema}.t1 INCLUDING ALL); CREATE TABLE {schema}.t5 (LIKE {schema}.t1 INCLUDING ALL);
-             CREATE TABLE {schema}.t6 (LIKE {schema}.t1 INCLUDING ALL);
-             CREATE VIEW {schema}.seen AS SELECT id, n FROM {schema}.t1"
-        ),
-    );
-    estate.run_cut("copying/before-Subscribe", &MOVE);
-    estate.psql("pg2", "ALTER SYSTEM SET max_sync_workers_per_subscription = 0");
-    estate.psql("pg2", "SELECT pg_reload_conf()");
-    estate.run_cut("copying/after-Subscribe", &["resume", "1"]);
-    let aside = |table: &str| format!("ALTER TABLE {schema}.{table} RENAME TO {table}_x");
-    let parts = |table: &str| {
-        format!(
-            "CREATE TABLE {table} (id bigint, n int) PARTITION BY RANGE (id); CREATE TABLE {table}_1 PARTITION OF {table} DEFAULT; CREATE INDEX ON {table}_1 (n) WHERE hers.steals(1)"
-        )
-    };
-    let swaps = [
-        format!(
-            "{}; CREATE VIEW {schema}.t1 AS SELECT id, n FROM {schema}.t1_x WHERE hers.steals(1)",
-            aside("t1")
-        ),
-        format!(
-            "{}; CREATE MATERIALIZED VIEW {schema}.t2 AS SELECT id, n FROM {schema}.t2_x; CREATE INDEX ON {schema}.t2 (n) WHERE hers.steals(1)",
-            aside("t2")
-        ),
-        format!("{}; {}", aside("t3"), parts(&format!("{schema}.t3"))),
-        format!("{}; {}; ALTER TABLE hers.t4 SET SCHEMA {schema}", parts("hers.t4"), aside("t4")),
-        // Of PostgreSQL 15 and earlier.
-        if is_15 {
-            format!(
-                "{}; CREATE TABLE {schema}.t5 (id bigint, n int);
-                 CREATE RULE \"_RETURN\" AS ON SELECT TO {schema}.t5 DO INSTEAD SELECT id, n FROM {schema}.t5_x WHERE hers.steals(1)",
-                aside("t5")
-            )
-        } else {
-            format!("{}; CREATE VIEW {schema}.t5 AS SELECT id, n FROM {schema}.t5_x", aside("t5"))
-        },
-        format!("{}; ALTER VIEW {schema}.seen RENAME TO t6", aside("t6")),
-    ];
-    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
-    client.batch_execute("SET ROLE alice").unwrap();
-    let mut refusals: Vec<String> = Vec::new();
-    let mut swap = |sql: &str, end: &str| {
-        let done = client.batch_execute(&format!("BEGIN; {sql}; {end}"));
-        refusals.push(match done {
-            Ok(()) => format!("done: {sql}"),
-            Err(error) => error.as_db_error().unwrap().message().to_owned(),
-        });
-        client.batch_execute("ROLLBACK").unwrap();
-    };
-    for sql in &swaps {
-        swap(sql, "COMMIT");
-    }
-    let other = format!(
-        "ALTER SCHEMA {schema} RENAME TO aside; CREATE SCHEMA {schema}; {}",
-        parts(&format!("{schema}.t6"))
-    );
-    swap(&other, "ROLLBACK");
-    swap(&format!("DROP VIEW {schema}.seen"), "ROLLBACK");
-    estate.psql("pg2", "ALTER SYSTEM RESET max_sync_workers_per_subscription");
-    estate.psql("pg2", "SELECT pg_reload_conf()");
-    let ended = estate.run(&["resume", "1"]);
-    let log = estate.node("pg1").log();
-    let stolen: Vec<&str> = log.lines().filter(|line| line.contains("this runs as")).collect();
-    assert!(stolen.is_empty(), "{stolen:?}");
-    assert!(
-        refusals.iter().all(|it| it.contains("while it is copied to another node")),
-        "{refusals:?}"
-    );
-    ended.ok();
-    for node in estate.nodes() {
-        let left = "SELECT count(*) FROM pg_event_trigger e FULL JOIN pg_namespace n ON n.nspname = e.evtname WHERE coalesce(evtname, nspname) ~ '^shardid_(move|back)_'";
-        assert_eq!(estate.psql(&node, left), "0", "{node}");
-    }
-    estate.psql(
-        "pg1",
-        &format!(
-            "SET ROLE alice; CREATE VIEW {schema}.later AS SELECT 1 AS n; DROP VIEW {schema}.later"
-        ),
-    );
-}
-
-/// It outlives a move that is given up no longer than what else was made for it.
-#[test]
-fn what_keeps_a_tables_place_goes_when_a_move_is_given_up() {
-    let (estate, schema) = estate();
-    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
-    estate.run_cut("copying/after-Subscribe", &MOVE);
-    let kept = "SELECT count(*) FROM pg_event_trigger WHERE evtname = 'shardid_move_1'";
-    assert_eq!(estate.psql("pg1", kept), "1");
-    estate.run(&["abort", "1", "--yes"]).ok();
-    assert_eq!(estate.psql("pg1", kept), "0");
-    assert_eq!(
-        estate.psql("pg1", "SELECT count(*) FROM pg_namespace WHERE nspname = 'shardid_move_1'"),
-        "0"
-    );
-    estate.assert_no_trace(0);
-}
-
-/// What was changed and not committed when the move began to look.
-#[test]
-fn a_view_that_is_made_while_the_copy_begins_stops_the_move() {
-    let (estate, schema) = estate();
-    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
-    estate.run_cut("copying/before-Subscribe", &MOVE);
-    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
-    client.batch_execute(&format!("BEGIN; CREATE VIEW {schema}.v AS SELECT 1 AS n")).unwrap();
-    let held = estate.run_held("subscribe/kept", &["resume", "1"]);
-    client.batch_execute("COMMIT").unwrap();
-    let stands = held.let_go();
-    assert_ne!(stands.code, 0, "{}", stands.stdout);
-    assert!(stands.stderr.contains("was changed during the move"), "{}", stands.stderr);
-    let subscribed = "SELECT count(*) FROM pg_subscription WHERE subname = 'shardid_move_1'";
-    assert_eq!(estate.psql("pg2", subscribed), "0");
-    estate.run(&["abort", "1", "--yes"]).ok();
-    estate.run(&MOVE).ok();
-}
-
-/// The fence took its place, and was dropped with it.
-#[test]
-fn a_trigger_by_the_name_of_a_fence_stays_where_it_is() {
-    let (estate, schema) = estate();
-    let has = format!(
-        "SELECT count(*) FROM pg_trigger WHERE tgrelid = '{schema}.t'::regclass AND tgname ~ '^shardid_fence' AND tgfoid = '{schema}.f'::regproc"
-    );
-    estate.psql(
-        "pg1",
-        &format!(
-            "SET ROLE alice;
-             CREATE FUNCTION {schema}.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
-             CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"
-        ),
-    );
-    let make = |name: &str| {
-        format!(
-            "SET ROLE alice; CREATE TRIGGER {name} AFTER INSERT ON {schema}.t FOR EACH ROW EXECUTE FUNCTION {schema}.f()"
-        )
-    };
-    estate.psql("pg1", &make("shardid_fence_rows"));
-    let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
-    assert!(
-        refused.contains(&format!(
-            "trigger shardid_fence_rows of {schema}.t has the name that a move gives to its own"
-        )),
-        "{refused}"
-    );
-    estate.psql("pg1", &format!("DROP TRIGGER shardid_fence_rows ON {schema}.t"));
-    estate.run_cut("fenced/before-CarryOver", &MOVE);
-    estate.run(&["abort", "1", "--yes"]).ok();
-    // One that is made when it has been looked.
-    let held = estate.run_held("following/after-AwaitClose", &MOVE);
-    estate.psql("pg1", &make("shardid_fence"));
-    let stands = held.let_go();
-    assert_ne!(stands.code, 0, "{}", stands.stdout);
-    assert_eq!(estate.psql("pg1", &has), "1", "{}", stands.stderr);
-    estate.run(&["abort", "2", "--yes"]).ok();
-    assert_eq!(estate.psql("pg1", &has), "1");
-}
-
-/// Whoever may connect could keep `verify` from looking at anything that moves have left.
-#[test]
-fn a_trigger_of_a_fence_with_any_argument_hides_nothing() {
-    let (estate, _) = estate();
-    estate.psql("pg1", "CREATE PUBLICATION shardid_move_999");
-    estate.psql("pg1", "CREATE TABLE public.tt (i int); CREATE TRIGGER z BEFORE INSERT ON public.tt FOR EACH ROW EXECUTE FUNCTION shardid.refuse_write('99999999999999')");
-    let found = estate.run(&["verify"]);
-    assert!(found.stdout.contains("publication shardid_move_999 is left over"), "{}", found.stdout);
-}
-
-/// Each hint led to the next one, and none named the role.
-#[test]
-fn a_role_by_the_name_of_a_stream_is_named() {
-    let (estate, schema) = estate();
-    let is_15 =
-        estate.psql("pg1", "SELECT current_setting('server_version_num')::int < 160000") == "t";
-    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
-    estate.run_cut("following/after-AwaitClose", &MOVE);
-    estate.psql("pg1", "CREATE ROLE shardid_back_1 ROLE alice");
-    let stands = estate.run(&["resume", "1"]);
-    if is_15 {
-        assert!(
-            stands.stderr.contains("node pg1: somebody has made a role shardid_back_1"),
-            "{}",
-            stands.stderr
-        );
-        estate.psql("pg1", "ALTER ROLE shardid_back_1 RENAME TO hers");
-        estate.run(&["resume", "1"]).ok();
-    } else {
-        stands.ok();
-    }
-}
-
-/// `move` waited for as long as anybody who may write to a table kept it locked, and said nothing.
-#[test]
-fn a_lock_that_keeps_definitions_from_being_read_ends_a_move() {
-    let (estate, schema) = estate();
-    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
-    let held = estate.run_held(
-        "copying/before-MakeSchema",
-        &[&MOVE[..], &["--stall-seconds-max", "3"]].concat(),
-    );
-    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
-    client.batch_execute(&format!("BEGIN; LOCK TABLE {schema}.t")).unwrap();
-    let stands = held.let_go();
-    assert_ne!(stands.code, 0, "{}", stands.stdout);
-    assert!(stands.stderr.contains(&format!("LOCK TABLE {schema}.t")), "{}", stands.stderr);
-    client.batch_execute("ROLLBACK").unwrap();
-    estate.run(&["resume", "1"]).ok();
 }
 
 /// Definitions travel as texts, which were read anew where another owner's function fits better.

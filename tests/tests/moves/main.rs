@@ -16,6 +16,7 @@ mod given_ahead;
 mod gone;
 mod guard;
 mod hints;
+mod in_the_way;
 mod letter;
 mod lost;
 mod lost_twice;

@@ -12,7 +12,7 @@ SELECT r.rolname::text AS role, p.power
      UNION ALL SELECT format('stands for role %s, as the owner of the database', quote_ident(pg_get_userbyid(d.datdba)))
        FROM pg_database d WHERE r.rolname = 'pg_database_owner' AND d.datname = current_database()
      UNION ALL SELECT format('is a member of role %s', quote_ident(g.rolname)) FROM pg_roles g
-      WHERE NOT r.rolsuper AND g.oid <> r.oid AND g.rolname <> 'pg_database_owner' AND pg_has_role(r.oid, g.oid, 'MEMBER')
+      WHERE g.oid <> r.oid AND g.rolname <> 'pg_database_owner' AND pg_has_role(r.oid, g.oid, 'MEMBER')
      UNION ALL SELECT format('owns database %I', d.datname) FROM pg_database d WHERE d.datdba = r.oid AND d.datname <> current_database()
      -- Where it has the right to connect it needs none of its functions for that.
      UNION ALL SELECT CASE d.datname WHEN current_database() THEN 'may make schemas in the database' ELSE format('may make schemas in database %I', d.datname) END
