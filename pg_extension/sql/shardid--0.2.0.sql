@@ -501,7 +501,7 @@ COMMENT ON FUNCTION shardid.begin_generator(regclass, bigint, boolean) IS
 CREATE FUNCTION shardid.last_id_at_most(sequence regclass, shard bigint, layout text) RETURNS bigint
 LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'last_id_at_most_wrapper';
 COMMENT ON FUNCTION shardid.last_id_at_most(regclass, bigint, text) IS
-    'the highest id that a generator can have given out; null for one that is lost';
+    'the highest id that a generator can have given out, -1 for none; sequence is null for one that is lost';
 
 CREATE FUNCTION shardid.remembered_floor(shard bigint, layout text) RETURNS bigint
 LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'remembered_floor_wrapper';
@@ -517,6 +517,11 @@ CREATE FUNCTION shardid.raise_horizon(id bigint, layout text) RETURNS void
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'raise_horizon_wrapper';
 COMMENT ON FUNCTION shardid.raise_horizon(bigint, text) IS
     'has the horizon be no earlier than an id, whose generator nobody here has known so far';
+
+CREATE FUNCTION shardid.floor_within_drift(floor bigint, layout text) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'floor_within_drift_wrapper';
+COMMENT ON FUNCTION shardid.floor_within_drift(bigint, text) IS
+    'the last id of a dropped generator, or the first one that is further ahead of the clock than ids may be; null where there is none';
 
 CREATE FUNCTION shardid.go_on_above(sequence regclass, last bigint) RETURNS void
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'go_on_above_wrapper';
@@ -769,7 +774,13 @@ DECLARE
     called boolean;
     last bigint;
     furthest bigint;
+    begins_at timestamptz;
 BEGIN
+    IF rule.ticks = 1 AND rule.slots = 1 THEN
+        RAISE EXCEPTION 'layout "%" has a single id for each shard', layout
+            USING ERRCODE = '22023', DETAIL = 'It has one tick with one slot, and a sequence has two numbers at least.',
+                HINT = 'Take a layout with more ticks or slots: SELECT name, ticks, slots FROM shardid.layouts;';
+    END IF;
     IF generator IS NULL THEN
         EXECUTE format('CREATE SEQUENCE %s AS bigint INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE 1 NO CYCLE',
             path, rule.shards * rule.slots, shard * rule.slots, top, first);
@@ -781,7 +792,16 @@ BEGIN
         -- has given an id, nothing else knows of that. No further than that: where its ticks are
         -- long, the first id is of the next one, and all other generators would begin there.
         IF floor >= shardid.id_at(clock_timestamp(), layout) THEN
-            PERFORM shardid.raise_horizon(floor, layout);
+            PERFORM shardid.raise_horizon(shardid.floor_within_drift(floor, layout), layout);
+        END IF;
+        begins_at := rule.epoch + rule.tick * (first / (rule.shards * rule.slots))::float8;
+        IF begins_at > clock_timestamp() + current_setting('shardid.max_drift')::interval THEN
+            RAISE WARNING 'ids of sequence % begin at %', generator, begins_at
+                USING DETAIL = CASE WHEN rule.epoch > clock_timestamp() THEN format('Layout "%s" begins then.', layout)
+                        ELSE format('Ids that shard %s had before went as far.', shard) END,
+                    HINT = 'It gives none before, but for shardid.max_drift.' || CASE WHEN rule.epoch > clock_timestamp() THEN '' ELSE
+                        format(' If these were never given out, as after a setval() by mistake: ALTER SEQUENCE %s RESTART WITH %s;',
+                            generator, shardid.first_id(shard::bigint, layout, NULL::bigint)) END;
         END IF;
     ELSE
         PERFORM shardid.check_owner(generator, 'shardid.shard'::regclass);
@@ -2780,7 +2800,8 @@ CREATE VIEW shardid.shards AS
     SELECT s.shard, n.nspname AS schema, s.sequence::regclass AS sequence, s.layout, s.state, s.node,
         i.last_id, t.last_time,
         CASE
-            WHEN t.last_time > pg_catalog.clock_timestamp() THEN t.last_time - pg_catalog.clock_timestamp()
+            -- At its share of the tick: where ticks are long, it may be ahead within one.
+            WHEN p.stands_at > pg_catalog.clock_timestamp() THEN date_trunc('milliseconds', p.stands_at - pg_catalog.clock_timestamp())
             -- Null for those who may not see the last id, and where that is none: 0 would say that all is well.
             WHEN s.sequence IS NULL OR (i.last_id IS NULL OR t.last_time IS NOT NULL)
                 AND (has_sequence_privilege(q.seqrelid, 'USAGE, SELECT') OR pg_has_role('pg_monitor', 'USAGE')) THEN interval '0'
@@ -2799,6 +2820,7 @@ CREATE VIEW shardid.shards AS
         SELECT CASE WHEN i.last_id BETWEEN 0 AND ((l.ticks - 1)::numeric * l.shards + l.shards - 1) * l.slots + l.slots - 1
             THEN @extschema@.id_time(i.last_id, s.layout) END
     ) AS t(last_time)
+    CROSS JOIN LATERAL (SELECT t.last_time + l.tick * ((i.last_id % l.slots)::float8 / l.slots)) AS p(stands_at)
     WHERE s.state <> 'dropped';
 COMMENT ON VIEW shardid.shards IS
     'shards: where they are, their state, the last id handed out, its time, and how far that is ahead of the clock';

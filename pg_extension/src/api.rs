@@ -197,7 +197,8 @@ fn go_on_above(sequence: pg_sys::Oid, last: i64) {
     }
 }
 
-/// The highest id that a generator can have given out; `sequence` is null where it is lost.
+/// The highest id that a generator can have given out, -1 for none; `sequence` is null where it
+/// is lost.
 #[pg_extern]
 fn last_id_at_most(
     sequence: Option<pg_sys::Oid>,
@@ -218,14 +219,22 @@ fn last_id_at_most(
             // Of an unlogged one, or in a new file, nothing is known.
             sequence::last(sequence, backend::timeline()).ok().flatten()
         });
-    known.unwrap_or_else(|| last_id_by_horizon(&rule, shard))
+    match known {
+        // Where a new one stands whose layout's time has not begun: that is none of its ids.
+        Some(id) if id <= rule.id(shard, Position { tick: 0, slot: 0 }) => -1,
+        Some(id) => id,
+        None => last_id_by_horizon(&rule, shard),
+    }
 }
 
-/// The highest id that any generator here can have given out.
+/// The highest id that any generator here can have given out; -1 for none.
 fn last_id_by_horizon(rule: &Layout, shard: Shard) -> i64 {
     let until_us = or_throw(horizon::get().read_us()).unwrap_or_else(clocks::now_us);
     let end = rule.index_of(rule.last_position());
-    rule.id(shard, rule.position_of(rule.index_at(until_us).clamp(0, end)))
+    match rule.index_at(until_us).min(end) {
+        index @ 0.. => rule.id(shard, rule.position_of(index)),
+        _ => -1,
+    }
 }
 
 /// What ids of dropped id sequences are not above; `None` where none was dropped.
@@ -285,6 +294,20 @@ fn raise_horizon(id: i64, layout: &[u8]) {
         }
         or_throw(horizon::get().raise(instant_us, true));
     }
+}
+
+/// The last id of a dropped generator, whose place another one takes; or the first one that is a
+/// tick further ahead of the clock than ids may be, if it lies beyond that. `None` where none can be.
+///
+/// What lies beyond that is before the horizon already, or was never given out: somebody has set a
+/// sequence to it.
+#[pg_extern]
+fn floor_within_drift(floor: i64, layout: &[u8]) -> Option<i64> {
+    let rule = self::layout(&given(layout));
+    let drift_us = settings::max_drift_us().max(settings::max_drift_of_any_us());
+    let farthest = rule.tick_at(clocks::now_us().saturating_add(drift_us));
+    let beyond = farthest.saturating_add(1).min(rule.ticks() - 1);
+    (beyond >= 0).then(|| floor.min(beyond * rule.per_tick()))
 }
 
 /// Has the horizon be a drift ahead of the clock where a generator comes from elsewhere, with

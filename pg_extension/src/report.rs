@@ -383,6 +383,14 @@ pub(crate) fn layout_ended(layout: &str) -> Report {
     )
 }
 
+pub(crate) fn layout_not_begun(shard: i64, layout: &str) -> Report {
+    Report::new(
+        b"55000",
+        format!("shard {shard} has no ids yet: the time of layout \"{layout}\" has not begun"),
+    )
+    .hint("SELECT name, epoch FROM shardid.layouts; create the shard on a layout whose epoch has passed, or set the clock right.")
+}
+
 /// A time that no id of the layout can be of.
 pub(crate) fn time_past_layout(layout: &str) -> Report {
     Report::new(b"22003", format!("the time is past the end of layout \"{layout}\""))

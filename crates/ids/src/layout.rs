@@ -316,6 +316,13 @@ impl Layout {
         }
     }
 
+    /// How many slots count as long as a span in microseconds, at their share of the tick or less:
+    /// see [`instant_of`](Self::instant_of).
+    pub fn slots_counted(&self, span_us: i64) -> i64 {
+        let (length, per) = self.slot_length();
+        (i128::from(span_us) * per / length).min(i128::from(i64::MAX)) as i64
+    }
+
     /// The first instant of a tick, in Unix microseconds.
     pub fn time_us(&self, tick: i64) -> i64 {
         // `new` has made sure that the layout's last tick has a time; beyond it, saturate.

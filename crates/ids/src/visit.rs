@@ -288,9 +288,9 @@ impl Visit {
 
 /// A short lease, in microseconds.
 ///
-/// A generator that has begun beyond what is known has one first, and twice as much each
-/// time after it: if it is restarted again and again, as tests do with their tables, it
-/// should not run away from the clock. And one that is nearly as far ahead of the clock as
+/// A generator that has begun beyond what is known, or ahead of the clock, has one first, and
+/// twice as much each time after it: if it is restarted, or made again, over and over, as tests
+/// do with their tables, it should not run away from the clock. And one that is nearly as far ahead of the clock as
 /// it may be has such leases: others that begin beyond them should not have to wait.
 const SHORT_SPAN_US: i64 = 10_000;
 
@@ -345,22 +345,30 @@ pub fn visit(page: &Page, server: &Server, request: &Request<'_>) -> Result<Visi
     if drift > request.noted_drift {
         return Err(Refusal::UnnotedDrift { by_horizon: by_horizon.then_some(drift) });
     }
-    let index = layout.index_of(position) + (count - 1);
+    let begin = layout.index_of(position);
+    let index = begin + (count - 1);
+    // It was begun above one of before, which had gone ahead of the clock.
+    let begins_ahead =
+        own.is_some_and(|trace| trace.tick < 0) && begin > layout.index_at(request.now_us);
     let holds = page.trace_that_holds(server);
     let short = layout.whole_slots(SHORT_SPAN_US).min(request.lease);
     let farthest = now.saturating_add(request.max_drift).saturating_mul(layout.slots());
     let room = farthest.saturating_sub(index).max(short);
-    let span = match holds {
-        _ if unknown => short,
-        Some(trace) => room.min(request.lease).min(trace.span.saturating_mul(2)).max(short),
-        None => room.min(request.lease),
+    let span = match own {
+        _ if unknown || begins_ahead => short,
+        Some(trace) if trace.span > 0 => {
+            room.min(request.lease).min(trace.span.saturating_mul(2)).max(short)
+        }
+        _ => room.min(request.lease),
     };
-    // Where a lease is shorter than a slot: what is left of the tick.
-    let span = if span > 0 { span } else { layout.slots() - position.slot - count };
+    // Where a lease is shorter than a slot: some of what is left of the tick.
+    let rest = layout.slots() - position.slot - count;
+    let span = if span > 0 { span } else { rest.min(layout.slots_counted(SHORT_SPAN_US)) };
     let renewal = renew(
         index,
         holds.map(|trace| trace.lease),
         span,
+        holds.map_or(0, |trace| trace.span / 2),
         room,
         layout.index_of(layout.last_position()),
     );
@@ -371,7 +379,9 @@ pub fn visit(page: &Page, server: &Server, request: &Request<'_>) -> Result<Visi
     if let Some(until) = new_lease {
         let until_us = layout.instant_of(until);
         if until_us > request.horizon_us {
-            let target_us = layout.instant_of(until.saturating_add(span));
+            // Where it should not run away from the clock, no further than it has to.
+            let next = if unknown || begins_ahead { until } else { until.saturating_add(span) };
+            let target_us = layout.instant_of(next);
             return Err(Refusal::BeyondHorizon { until_us, target_us });
         }
     }

@@ -41,7 +41,14 @@ impl World {
         let old_lsn = image.page.lsn;
         let unbroken = leased.filter(|_| old_lsn > redo);
         let end = layout.ticks() - 1;
-        let renewal = renew(position.tick, unbroken, settings.lease, settings.max_drift, end);
+        let renewal = renew(
+            position.tick,
+            unbroken,
+            settings.lease,
+            settings.lease / 2,
+            settings.max_drift,
+            end,
+        );
         let (until, chain) = match renewal {
             Renewal::Keep => (leased.unwrap_or(position.tick), image.chain),
             Renewal::Extend(until) => (until, image.chain),

@@ -99,6 +99,10 @@ impl Generator {
                     {
                         return Err(report::ahead_where_made(&name(), facts.shard.number()));
                     }
+                    if left_us <= 0 && clocks::now_us() < facts.layout.epoch_us() {
+                        let layout = self.layout_name();
+                        return Err(report::layout_not_begun(facts.shard.number(), &layout));
+                    }
                     if left_us <= 0 {
                         let begins_us = facts.layout.time_us(ready_tick + drift_max);
                         return Err(report::too_far_ahead(

@@ -1,5 +1,5 @@
 -- Shards whose last id is ahead of this server's clock, the furthest first.
-SELECT s.shard, ceil(extract(epoch FROM ahead.drift) * 1000)::bigint AS drift_ms
+SELECT s.shard, floor(extract(epoch FROM ahead.drift) * 1000)::bigint AS drift_ms
   FROM shardid.shard s
   JOIN shardid.layout l ON l.name = s.layout
   JOIN pg_sequence q ON q.seqrelid = s.sequence::oid
@@ -9,7 +9,8 @@ SELECT s.shard, ceil(extract(epoch FROM ahead.drift) * 1000)::bigint AS drift_ms
  -- What is no id of its layout is of no time.
  CROSS JOIN LATERAL (
      SELECT CASE WHEN i.last BETWEEN 0 AND ((l.ticks - 1)::numeric * l.shards + l.shards - 1) * l.slots + l.slots - 1
-                 THEN l.epoch + l.tick * (i.last / l.slots / l.shards) - clock_timestamp() END
+                 -- At its share of the tick, as shardid.shards has it.
+                 THEN l.epoch + l.tick * (i.last / l.slots / l.shards) + l.tick * ((i.last % l.slots)::float8 / l.slots) - clock_timestamp() END
  ) AS ahead (drift)
- WHERE ahead.drift > interval '0' AND s.state IN ('open', 'fenced')
+ WHERE ahead.drift >= interval '1 ms' AND s.state IN ('open', 'fenced')
  ORDER BY ahead.drift DESC, s.shard

@@ -269,3 +269,23 @@ fn a_shard_that_has_given_nothing_before_the_update_begins_near_the_clock() {
     assert!(one::<bool>(&mut client, near));
     assert_eq!(one::<i64>(&mut client, "SELECT last_value FROM shardid.largest_drift"), 10_000);
 }
+
+/// It put the horizon to the end of a long tick: shards that had given no id yet were refused at once, all others
+/// after the next crash.
+#[test]
+fn the_update_puts_the_horizon_no_further_than_the_share_of_a_long_tick() {
+    let database = Database::fresh_plain();
+    database.psql(
+        "CREATE EXTENSION shardid VERSION '0.1.0';
+         SELECT create_layout('half', date_trunc('second', now()) - interval '30 min', '1 h', 64, 1000000);
+         SELECT create_shard(5), create_shard(6), create_shard(4, layout => 'half'); SELECT next_id(5); SELECT next_id(4)",
+    );
+    database.psql("ALTER EXTENSION shardid UPDATE");
+    let ahead =
+        "SELECT last_value / 1e6 - extract(epoch FROM clock_timestamp()) < 10 FROM shardid.horizon";
+    let mut client = database.connect();
+    assert!(one::<bool>(&mut client, ahead));
+    run(&mut client, "SELECT next_id(6)");
+    run(&mut client, "ALTER SEQUENCE shard_0005.shard_id_seq RESTART");
+    run(&mut client, "SELECT next_id(5)");
+}
