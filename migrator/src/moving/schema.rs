@@ -21,7 +21,7 @@ use super::old_copy::check_owner;
 use super::same::{Comparison, Definitions, is_read};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::postgres::sql;
+use crate::postgres::{in_time, sql};
 
 /// How long the statements of a part may wait for locks: nobody else uses the copy.
 const LOCK_MS: u64 = 60_000;
@@ -52,7 +52,8 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
             rights.iter().filter(move |(_, is_before)| *is_before == before).map(|(s, _)| s.clone())
         };
         let statements = of(true).chain(texts).chain(guard).chain(of(false)).collect();
-        run(context, statements).await?;
+        // No rows are read for them; they call what owners have written, as the CHECK of a domain.
+        run(context, statements, Some(context.options.stall_max)).await?;
     }
     // Before the rows are copied, not when all of them have been.
     let early = parts.dump.definitions_of(&parts.early).await?;
@@ -74,7 +75,7 @@ pub(super) async fn make_indexes(context: &mut MoveContext<'_>) -> Result<(), Fa
     if !parts.late.iter().all(is_there) {
         context.say("making indexes");
         let texts = parts.dump.sql_of(&parts.late, &parts.of_others).await?;
-        run(context, texts).await?;
+        run(context, texts, None).await?;
     }
     compare(context, parts.dump.definitions().await?, &BTreeSet::new()).await
 }
@@ -284,10 +285,15 @@ async fn exists(context: &mut MoveContext<'_>) -> Result<bool, Failure> {
     Ok(!context.target.rows(query).await?.is_empty())
 }
 
-async fn run(context: &mut MoveContext<'_>, statements: Vec<String>) -> Result<(), Failure> {
+/// Runs the statements of a part, each of which is to be over by then.
+async fn run(
+    context: &mut MoveContext<'_>,
+    statements: Vec<String>,
+    most: Option<Duration>,
+) -> Result<(), Failure> {
     let bound = format!("SET LOCAL lock_timeout = {LOCK_MS}");
     context.target.begin_with(vec![bound]).await?;
-    let made = run_in_open(context, statements).await;
+    let made = run_in_open(context, statements, most).await;
     let end = match made {
         Ok(()) => sql!("follow/commit.sql"),
         Err(_) => sql!("move/rollback.sql"),
@@ -299,9 +305,15 @@ async fn run(context: &mut MoveContext<'_>, statements: Vec<String>) -> Result<(
 async fn run_in_open(
     context: &mut MoveContext<'_>,
     statements: Vec<String>,
+    most: Option<Duration>,
 ) -> Result<(), Failure> {
+    let pids = context.target.pids().await?;
     for statement in statements {
-        if let Batch::LockTimeout = context.target.step(&statement).await? {
+        let step = match most {
+            Some(most) => step_within(&mut context.target, &pids, &statement, most).await?,
+            None => context.target.step(&statement).await?,
+        };
+        if let Batch::LockTimeout = step {
             return Err(Failure::new("the new copy is locked by somebody")
                 .at(format!("node {}", context.target.node))
                 .hint(format!(
@@ -318,6 +330,23 @@ async fn run_in_open(
         None => Ok(()),
         Some((what, calls)) => Err(bound_anew(context, what, calls)),
     }
+}
+
+/// Runs a statement; where it is not over by then, whatever it catches, its session is ended.
+async fn step_within(
+    server: &mut MoveSession,
+    pids: &[i32],
+    statement: &str,
+    most: Duration,
+) -> Result<Batch, Failure> {
+    let (node, address) = (server.node.clone(), server.address.clone());
+    let mut step = std::pin::pin!(server.step(statement));
+    if let Some(outcome) = in_time::within(most, &mut step).await {
+        return outcome;
+    }
+    let ended = in_time::end(&node, &address, pids.to_vec()).await;
+    let outcome = step.await;
+    ended.map_or(outcome, Err)
 }
 
 /// What definitions call that somebody has made.

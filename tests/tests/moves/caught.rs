@@ -101,3 +101,43 @@ fn a_session_ends_with_its_program_also_where_its_cancel_is_caught() {
     program.kill().and_then(|()| program.wait()).expect("it is ours");
     wait_until(Duration::from_secs(30), "its session to end", || !is_caught(&estate, &schema(0)));
 }
+
+/// A default that is made of a domain has the domain's CHECK be asked where the table is made: it held a move, and all
+/// that waited for its transaction, for as long as the owner liked.
+#[test]
+fn a_move_waits_no_longer_for_definitions_whose_cancel_is_caught() {
+    let estate = Estate::start(2, 4);
+    let (schema, port) = (schema(0), estate.node("pg1").port());
+    estate.make_tables(0);
+    for node in estate.nodes() {
+        estate.psql(&node, &format!("CREATE ROLE catching_{schema}"));
+    }
+    estate.psql(
+        "pg1",
+        &format!(
+            "GRANT CREATE, USAGE ON SCHEMA {schema} TO catching_{schema};
+             SET ROLE catching_{schema};
+             CREATE FUNCTION {schema}.catches() RETURNS boolean LANGUAGE plpgsql AS $f$
+             BEGIN
+                 IF current_setting('port') = '{port}' THEN RETURN true; END IF;
+                 LOOP
+                     BEGIN
+                         PERFORM pg_sleep(1000);
+                     EXCEPTION WHEN query_canceled THEN
+                         NULL;
+                     END;
+                 END LOOP;
+             END $f$;
+             CREATE DOMAIN {schema}.caught AS integer CHECK ({schema}.catches());
+             CREATE TABLE {schema}.catching (id bigint PRIMARY KEY DEFAULT {schema}.next_id(), n integer DEFAULT cardinality('{{6}}'::{schema}.caught[]))"
+        ),
+    );
+    let began = Instant::now();
+    let run = estate.run(&["move", "0", "--to", "pg2", "--stall-seconds-max", "3", "--yes"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(began.elapsed() < Duration::from_secs(60), "it took {:?}", began.elapsed());
+    assert!(run.stderr.contains("a statement went on after its time was over"), "{}", run.stderr);
+    estate.run(&["abort", &estate.last_move(0), "--yes"]).ok();
+    estate.psql("pg1", &format!("DROP TABLE {schema}.catching; DROP DOMAIN {schema}.caught; DROP FUNCTION {schema}.catches"));
+    estate.assert_no_trace(0);
+}
