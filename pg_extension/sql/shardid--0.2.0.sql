@@ -2701,10 +2701,10 @@ LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'place_now_
 COMMENT ON FUNCTION shardid.place_now(integer) IS
     'state, node and version of the map of a shard as of now, whatever the snapshot of the transaction';
 
-CREATE FUNCTION shardid.is_follower() RETURNS boolean
-LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'is_follower_wrapper';
-COMMENT ON FUNCTION shardid.is_follower() IS
-    'whether this session applies what a copy of a shard follows by: a worker of a subscription that a move has made';
+CREATE FUNCTION shardid.is_follower(relation regclass) RETURNS boolean
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'is_follower_wrapper';
+COMMENT ON FUNCTION shardid.is_follower(regclass) IS
+    'whether this session applies what a copy of that table follows by: a worker of a subscription that a move has made for it';
 
 CREATE FUNCTION shardid.refuse_write() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -2712,7 +2712,7 @@ DECLARE
     place text[];
 BEGIN
     -- What a copy follows by is let through.
-    IF NOT shardid.is_follower() THEN
+    IF NOT shardid.is_follower(TG_RELID) THEN
         -- The row decides, as it is now: to take a trigger away waits for others, and a snapshot may be older than a fence.
         place := shardid.place_now(TG_ARGV[0]::integer);
     END IF;

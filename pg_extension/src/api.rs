@@ -271,10 +271,10 @@ fn place_now(shard: i32) -> Vec<Option<String>> {
     })
 }
 
-/// Whether this session applies what comes by a stream of a move.
+/// Whether this session applies what comes by a stream of a move that the table is of.
 #[pg_extern]
-fn is_follower() -> bool {
-    follower::is_follower()
+fn is_follower(table: pg_sys::Oid) -> bool {
+    follower::is_follower(table)
 }
 
 /// Has the horizon be no earlier than an id, whose generator nobody here has known so far.

@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char};
 
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::ffi;
 
@@ -12,10 +12,13 @@ const STREAMS: [&str; 2] = ["shardid_move_", "shardid_back_"];
 /// `DoNotReplicateId`: a session whose changes are not replicated, and come from nowhere.
 const NOWHERE: u16 = u16::MAX;
 
-/// Whether this session applies what comes by a stream of a move: it is the worker of such a
-/// subscription. A worker's origin is named by its subscription's number: `pg_16384`, or
-/// `pg_16384_16390` where it copies a table.
-pub(crate) fn is_follower() -> bool {
+/// Whether this session applies what comes by a stream of a move, and the table is one that it is
+/// for: it is the worker of such a subscription. What an owner's code in it writes to the tables of
+/// another shard does not come by the stream.
+///
+/// A worker's origin is named by its subscription's number: `pg_16384`, or `pg_16384_16390` where it
+/// copies a table.
+pub(crate) fn is_follower(table: Oid) -> bool {
     // SAFETY: a number of this backend's own.
     let origin = unsafe { pg_sys::replorigin_session_origin };
     if origin == 0 || origin == NOWHERE {
@@ -32,7 +35,16 @@ pub(crate) fn is_follower() -> bool {
     let Some(number) = name.strip_prefix(b"pg_") else { return false };
     let number = number.split(|byte| *byte == b'_').next().unwrap_or_default();
     let number: Option<u32> = str::from_utf8(number).ok().and_then(|text| text.parse().ok());
-    number.is_some_and(|number| is_stream(Oid::from_u32(number)))
+    let Some(subscription) = number.map(Oid::from_u32) else { return false };
+    is_stream(subscription) && has_table(subscription, table)
+}
+
+/// Whether the subscription has that table.
+fn has_table(subscription: Oid, table: Oid) -> bool {
+    let cache = pg_sys::SysCacheIdentifier::SUBSCRIPTIONRELMAP as i32;
+    let none = Datum::from(0);
+    // SAFETY: the keys of pg_subscription_rel's index, in its order.
+    unsafe { pg_sys::SearchSysCacheExists(cache, table.into(), subscription.into(), none, none) }
 }
 
 fn is_stream(subscription: Oid) -> bool {

@@ -86,6 +86,43 @@ fn no_way_of_writing_passes_a_fence_or_an_old_copys_guard_but_its_own_stream() {
     estate.assert_no_trace(shard);
 }
 
+/// The owner of a table may have code of his run where its rows arrive. By the stream of one shard
+/// it wrote to the old copy of another one, which its own stream then broke on.
+#[test]
+fn the_stream_of_one_shard_brings_nothing_to_the_old_copy_of_another() {
+    let (estate, other, own) = (shared::estate(), shared::shard(), shared::shard());
+    for shard in [other, own] {
+        estate.make_tables(shard);
+        estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    }
+    let (its, mine) = (schema(other), schema(own));
+    estate.psql(
+        "pg1",
+        &format!(
+            "GRANT USAGE ON SCHEMA {its}, {mine} TO PUBLIC; GRANT INSERT, SELECT ON {its}.item TO PUBLIC;
+             CREATE TABLE {mine}.refused (code text); GRANT INSERT ON {mine}.refused TO PUBLIC;
+             CREATE FUNCTION {mine}.plant(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+                 BEGIN INSERT INTO {its}.item (id, n) VALUES (-n, -n);
+                     INSERT INTO {mine}.refused VALUES ('planted');
+                 EXCEPTION WHEN OTHERS THEN INSERT INTO {mine}.refused VALUES (SQLSTATE); END;
+                 RETURN true; END $$;
+             ALTER TABLE {mine}.item ADD CONSTRAINT plant CHECK ({mine}.plant(n)) NOT VALID"
+        ),
+    );
+    estate.psql("pg2", &format!("INSERT INTO {mine}.item (n) VALUES (7)"));
+    let came = format!("SELECT count(*) FROM {mine}.item WHERE n = 7");
+    wait_until(Duration::from_secs(30), "its own row", || estate.psql("pg1", &came) == "1");
+    let codes = estate.psql("pg1", &format!("SELECT string_agg(code, ',') FROM {mine}.refused"));
+    assert_eq!(codes, "SI001");
+    let planted = format!("SELECT count(*) FROM {its}.item WHERE n = -7");
+    assert_eq!(estate.psql("pg1", &planted), "0");
+    estate.psql("pg1", &format!("ALTER TABLE {mine}.item DROP CONSTRAINT plant; DROP FUNCTION {mine}.plant; DROP TABLE {mine}.refused"));
+    for shard in [other, own] {
+        estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
+        estate.assert_no_trace(shard);
+    }
+}
+
 /// `pg_restore --disable-triggers` switches all triggers of a table off, and then on again for clients
 /// alone; what it loads is lost with the copy.
 #[test]

@@ -19,7 +19,7 @@ CREATE TEMPORARY TABLE scratch (LIKE "@".orders);
 CREATE TABLE public.other (id int PRIMARY KEY);
 CREATE PUBLICATION shardid_move_42 FOR TABLES IN SCHEMA "@";
 CREATE TRIGGER shardid_fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON "@".orders FOR EACH STATEMENT EXECUTE FUNCTION shardid.refuse_write(#);
-CREATE TRIGGER shardid_fence_rows BEFORE INSERT OR UPDATE OR DELETE ON "@".orders FOR EACH ROW WHEN (NOT shardid.is_follower()) EXECUTE FUNCTION shardid.refuse_write(#);
+CREATE TRIGGER shardid_fence_rows BEFORE INSERT OR UPDATE OR DELETE ON "@".orders FOR EACH ROW WHEN (NOT shardid.is_follower('"@".orders')) EXECUTE FUNCTION shardid.refuse_write(#);
 ALTER TABLE "@".orders ENABLE ALWAYS TRIGGER shardid_fence, ENABLE ALWAYS TRIGGER shardid_fence_rows;
 ALTER TABLE "@".orders DISABLE TRIGGER shardid_fence;
 DROP TRIGGER shardid_fence ON "@".orders;
