@@ -66,20 +66,26 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
 async fn no_generators(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
     for visit in estate.installed() {
-        let found: Vec<(i32, String, bool, i64, i64)> =
+        let found: Vec<(i32, String, bool, String, Option<i64>, Option<i64>)> =
             visit.rows(sql!("verify/no_generators.sql")).await?;
-        for (shard, sequence, is_id_sequence, increment, min) in found {
+        for (shard, sequence, is_id_sequence, layout, increment, min) in found {
             let (what, anew) = if is_id_sequence {
                 ("an id sequence", format!("create_id_sequence('another name', {shard})"))
             } else {
                 ("the generator", format!("create_shard({shard})"))
             };
+            let mend = match increment.zip(min) {
+                Some((increment, min)) => format!(
+                    "`SELECT {anew};` if it is another one's; if it was altered, `ALTER SEQUENCE {sequence} INCREMENT {increment} MINVALUE {min};`"
+                ),
+                None => format!(
+                    "layout {layout:?} is not there, or has no such shard: see `SELECT * FROM shardid.layouts`, and who wrote that row"
+                ),
+            };
             findings.push(Finding::on(
                 &visit.node,
                 format!("sequence {sequence} is not {what} of shard {shard}, and gives no ids"),
-                format!(
-                    "`SELECT {anew};` if it is another one's; if it was altered, `ALTER SEQUENCE {sequence} INCREMENT {increment} MINVALUE {min};`"
-                ),
+                mend,
             ));
         }
     }

@@ -10,8 +10,8 @@ WITH owner AS (
 )
 SELECT DISTINCT ON (p.oid)
        format('function %s does more than who calls it may, and role %I, which owns part of the shard, may not call it', p.oid::regprocedure, pg_get_userbyid(o.role)),
-       format('GRANT EXECUTE ON FUNCTION %s TO %I; or have %s not call it: up to PostgreSQL 15 one role writes what comes by a stream',
-              p.oid::regprocedure, pg_get_userbyid(o.role), pg_describe_object(d.classid, d.objid, d.objsubid))
+       format('have %s not call it; or, only where role %2$I may do all that it does, GRANT EXECUTE ON FUNCTION %3$s TO %2$I: up to PostgreSQL 15 one role writes what comes by a stream',
+              pg_describe_object(d.classid, d.objid, d.objsubid), pg_get_userbyid(o.role), p.oid::regprocedure)
   FROM pg_proc p
   JOIN pg_namespace n ON n.oid = p.pronamespace
   JOIN pg_language l ON l.oid = p.prolang
