@@ -192,6 +192,8 @@ fn go_on_above(sequence: pg_sys::Oid, last: i64) {
         report::no_privilege(&name()).throw();
     }
     held::lock(sequence);
+    // Of one that has given nothing it may be -1, which no generator stands at.
+    let last = catalog::sequence_shape(sequence).map_or(last, |shape| last.max(shape.min));
     if let Err(unusable) = sequence::go_on_above(sequence, last, backend::timeline()) {
         report::unusable(&name(), unusable).throw();
     }

@@ -349,7 +349,15 @@ impl MoveSession {
             Err(error) if WAITED.iter().any(|code| is_sqlstate(&error, code)) => {
                 Ok(Batch::LockTimeout)
             }
-            Err(error) => Err(self.failure(&error).detail(part_of(text, &error))),
+            Err(error) => {
+                let failed = self.failure(&error).detail(part_of(text, &error));
+                Err(match is_sqlstate(&error, AMBIGUOUS) {
+                    true => failed.detail(
+                        "a definition travels as a text, which two of that name fit: give one of them another name where the shard is; then abort, and move it again",
+                    ),
+                    false => failed,
+                })
+            }
         }
     }
 
@@ -385,3 +393,6 @@ impl MoveSession {
 /// What a server says of a statement that has waited too long: no lock, a
 /// deadlock, out of time.
 const WAITED: [&str; 3] = ["55P03", "40P01", "57014"];
+
+/// What a server says where two functions fit a call alike.
+const AMBIGUOUS: &str = "42725";

@@ -524,5 +524,28 @@ fn what_is_bound_to_a_function_does_not_call_another_one_when_it_has_moved() {
         estate.run(&["abort", &number.to_string(), "--yes"]).ok();
         estate.psql("pg1", &format!("DROP {}", less.replace("SCHEMA", &schema)));
     }
+    // One that fits as well as the other.
+    for (role, arguments) in
+        [("bob", "who text, strict boolean DEFAULT true"), ("alice", "who text")]
+    {
+        let may = format!(
+            "FUNCTION {schema}.sure({arguments}) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT true'"
+        );
+        estate.psql("pg1", &format!("SET ROLE {role}; CREATE {may}"));
+        if role == "bob" {
+            estate.psql(
+                "pg1",
+                &format!(
+                    "SET ROLE bob; CREATE POLICY sure ON {schema}.docs USING ({schema}.sure(owner))"
+                ),
+            );
+        }
+    }
+    let refused = estate.run(&MOVE);
+    number += 1;
+    let hint = "which two of that name fit: give one of them another name where the shard is";
+    assert!(refused.stderr.contains(hint), "{}", refused.stderr);
+    estate.run(&["abort", &number.to_string(), "--yes"]).ok();
+    estate.psql("pg1", &format!("DROP FUNCTION {schema}.sure(text)"));
     estate.run(&MOVE).ok();
 }
