@@ -456,10 +456,11 @@ fn a_layout_whose_time_has_not_begun_puts_no_other_generator_ahead() {
     let refusal = expect_error(&mut client, "SELECT next_id(4)", "55000");
     assert!(refusal.message.contains("layout \"late\" has not begun"), "{refusal:?}");
     // As a move has it, of which nothing is known: it stands at one of its own numbers.
-    run(
-        &mut client,
-        "SELECT shardid.go_on_above('shard_0004.shard_id_seq', shardid.last_id_at_most('shard_0004.shard_id_seq', 4, 'late'))",
-    );
+    let last = "SELECT shardid.last_id_at_most('shard_0004.shard_id_seq', 4, 'late')";
+    let last = one::<i64>(&mut client, last);
+    run(&mut client, "ALTER SEQUENCE shard_0004.shard_id_seq RESTART");
+    let go_on = format!("SELECT shardid.go_on_above('shard_0004.shard_id_seq', {last})");
+    run(&mut client, &go_on);
     assert!(one::<bool>(&mut client, "SELECT last_value >= 4 * 1024 FROM shard_0004.shard_id_seq"));
     // Above the clock by a setting, it gives ids, and what it gave is remembered.
     run(&mut client, "SET shardid.max_drift = '1 d'; SELECT create_shard(6, layout => 'soon')");
