@@ -31,4 +31,6 @@ fn restored_twice() {
     nothing_is_wrong(&Restores::without_the_catalog());
     is_needed(&Restores::with_the_catalog(), &[Told::AtAll]);
     is_needed(&Restores::with_the_catalog(), &[Told::First]);
+    is_needed(&Restores::with_the_catalog(), &[Told::Restored]);
+    is_needed(&Restores::without_the_catalog(), &[Told::Restored]);
 }

@@ -14,6 +14,9 @@ use crate::mysql::{failure, sql};
 /// ER_SPECIFIC_ACCESS_DENIED_ERROR: a privilege that holds for the whole server is missing.
 const ACCESS_DENIED: u16 = 1227;
 
+/// ER_TABLEACCESS_DENIED_ERROR: a table may not be read.
+const TABLE_ACCESS_DENIED: u16 = 1142;
+
 /// Which of the two it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flavour {
@@ -310,6 +313,38 @@ pub(crate) async fn no_rights_of_its_own(
         .at(format!("node {node}"))
         .hint(format!("GRANT ALL ON shardid.* TO {user} WITH GRANT OPTION")),
     ))
+}
+
+/// Why routines would fail in anybody's hands: what the accounts that made them may not do on schema shardid. Nothing is
+/// said where this user is not told. It is an error where not even a look at the schema can work.
+pub(crate) async fn rights_of_definers(
+    connection: &mut MySqlConnection,
+    node: &NodeName,
+) -> Result<Vec<Failure>, Failure> {
+    let asked = sqlx::query_as(sql!("look/definers.sql")).fetch_all(connection).await;
+    let lacking: Vec<(String, String)> = match asked {
+        Err(error) if number(&error) == Some(TABLE_ACCESS_DENIED) => Vec::new(),
+        asked => asked.map_err(|error| failure(node, &error))?,
+    };
+    let is_blind =
+        lacking.iter().any(|(_, privilege)| matches!(&**privilege, "SELECT" | "EXECUTE"));
+    let mut of: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (user, privilege) in lacking {
+        of.entry(user).or_default().push(privilege);
+    }
+    let refuse = |(user, lacking): (String, Vec<String>)| {
+        Failure::new(format!(
+            "routines of schema shardid run with the rights of {user}, which made them, and it is denied there: {}",
+            lacking.join(", ")
+        ))
+        .at(format!("node {node}"))
+        .hint(format!("GRANT ALL ON shardid.* TO {user} WITH GRANT OPTION"))
+    };
+    let mut failures = of.into_iter().map(refuse);
+    if is_blind && let Some(failure) = Failure::all(&mut failures) {
+        return Err(failure);
+    }
+    Ok(failures.collect())
 }
 
 /// Tables that would begin again at 1 after a crash.

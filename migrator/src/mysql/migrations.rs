@@ -11,7 +11,7 @@ pub(super) const CATALOG: Files<2> = [
 ];
 
 /// Those of the schema that hands out ids and tickets, for both engines.
-pub(super) const SCHEMA: Files<56> = [
+pub(super) const SCHEMA: Files<58> = [
     ("V1__server", sql!("schema/V1__server.sql")),
     ("V2__ticket", sql!("schema/V2__ticket.sql")),
     ("V3__create_ticket", sql!("schema/V3__create_ticket.sql")),
@@ -68,6 +68,8 @@ pub(super) const SCHEMA: Files<56> = [
     ("V54__names_of_the_catalog", sql!("schema/V54__names_of_the_catalog.sql")),
     ("V55__one_block_at_a_time", sql!("schema/V55__one_block_at_a_time.sql")),
     ("V56__no_view_is_opened", sql!("schema/V56__no_view_is_opened.sql")),
+    ("V57__in_the_order_of_a_session", sql!("schema/V57__in_the_order_of_a_session.sql")),
+    ("V58__of_this_engine", sql!("schema/V58__of_this_engine.sql")),
 ];
 
 #[cfg(test)]

@@ -14,7 +14,9 @@ use super::{Session, TicketJournal};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
-use crate::mysql::look::{Settings, no_rights_of_its_own, replica, unsafe_tables};
+use crate::mysql::look::{
+    Settings, no_rights_of_its_own, replica, rights_of_definers, unsafe_tables,
+};
 use crate::mysql::{self, migrate};
 
 /// What a node said, and what speaks against it.
@@ -227,6 +229,7 @@ async fn ask(
         answer.version = format!("{} {}", settings.flavour(), settings.version());
         answer.refusals = settings.refusals(node, accept_power_loss);
         answer.refusals.append(&mut unsafe_tables(connection, node).await?);
+        answer.refusals.append(&mut rights_of_definers(connection, node).await?);
         answer.latest = migrate::latest(&migrate::of_schema());
         let mut done = installed(connection, node, &mut answer.refusals).await?;
         migrate::no_missing_tables(connection, node, done).await?;

@@ -222,6 +222,39 @@ fn gapless_numbers_are_given_back_and_waited_for(engine: Engine) {
     assert!(words.contains("may have gaps"), "{words}");
 }
 
+/// Two sessions have one place for their blocks where the numbers of their connections leave the same rest by 4096. Who had
+/// a block there took a number beside it while the other held the place, and went on with the block afterwards. MySQL waits.
+#[test]
+fn the_numbers_of_a_session_rise_where_another_holds_the_place_of_its_block() {
+    let server = shared(Engine::MariaDb);
+    let (client, other) = (&mut server.connect(), &mut server.connect());
+    create(client, "placed", 1, 1);
+    let me = query::<u64>(client, "SELECT connection_id()")[0];
+    let hold = format!(
+        "START TRANSACTION; SELECT place FROM shardid.ticket_block WHERE place = {me} % 4096 FOR UPDATE"
+    );
+    for beside in ["next_ticket('placed')", "next_tickets('placed', 10)"] {
+        let mut all = until_a_block(client, "placed");
+        query::<i64>(other, &hold);
+        all.extend(query::<i64>(client, &format!("SELECT shardid.{beside}")));
+        query::<u64>(other, "COMMIT");
+        all.extend(take(client, "placed", 3));
+        assert_rising(&all);
+        // Or for a moment.
+        all.extend(until_a_block(client, "placed"));
+        query::<i64>(other, &hold);
+        all.extend(scope(|scope| {
+            scope.spawn(|| {
+                sleep(Duration::from_millis(1));
+                query::<u64>(other, "COMMIT");
+            });
+            query::<i64>(client, &format!("SELECT shardid.{beside}"))
+        }));
+        all.extend(take(client, "placed", 3));
+        assert_rising(&all);
+    }
+}
+
 /// The optimizer answers `max()` and `min()` from the index: it locks the row beside as well, and waits for that whatever
 /// SKIP LOCKED says. The next test finds that by chance, on a slow disk.
 fn no_routine_skips_locked_rows_in_an_aggregate(engine: Engine) {

@@ -414,6 +414,41 @@ fn a_restored_dump_hands_out_nothing_where_the_server_has_another_number(engine:
     }
 }
 
+/// What MariaDB keeps of a routine is what it runs itself, and on a MySQL server with the same server_id that was of here.
+#[test]
+fn a_dump_of_mariadb_hands_out_nothing_on_mysql_before_it_is_adopted() {
+    let source = source_with_everything(Engine::MariaDb);
+    let number = source.value::<u64>("SELECT @@GLOBAL.server_id");
+    let restored =
+        Server::builder(Engine::MySql).bare().option(&format!("--server-id={number}")).start();
+    let dump = source
+        .command("dump")
+        .args(["--single-transaction", "--databases", "shardid", "--routines", "--triggers"])
+        .output()
+        .expect("the dump runs");
+    let mut input =
+        restored.command("client").stdin(Stdio::piped()).spawn().expect("the client runs");
+    input.stdin.take().expect("a pipe").write_all(&dump.stdout).expect("it reads");
+    assert!(input.wait().expect("it ends").success());
+    let client = &mut restored.connect();
+    for sql in [
+        "SELECT shardid.next_ticket('orders')",
+        "SELECT shardid.next_tickets('orders', 2)",
+        "SELECT shardid.next_ticket_gapless('invoices')",
+        "SELECT shardid.next_id(5)",
+        "CALL shardid.next_segment('payments', NULL)",
+        "REPLACE INTO shardid.Tickets64 (stub) VALUES ('a')",
+        "CALL shardid.create_shard(9, 'instagram')",
+    ] {
+        let words = expect_refused(client, sql, "55000");
+        assert!(words.contains(" of the server that this one was made from"), "{sql}: {words}");
+    }
+    let last: u64 = source.value("SELECT shardid.next_tickets('orders', 100)");
+    query::<Adopted>(client, "CALL shardid.adopt()");
+    assert!(tickets(client, 1)[0] > i64::try_from(last).expect("it is small") + 300);
+    assert!(source.value::<i64>("SELECT shardid.next_ticket('orders')") > 0, "its own goes on");
+}
+
 /// MariaDB may run the triggers of a replica for what it is sent.
 fn rows_that_are_sent_by_a_replica_with_triggers_stay_those_of_their_server(engine: Engine) {
     let source = Server::builder(engine).name("the source").start();

@@ -11,6 +11,7 @@ on_both_engines! {
     rights_by_a_role_alone_are_refused_where_routines_run_without_it,
     rights_that_everybody_has_are_refused,
     where_the_account_is_gone_that_installed_it_is_told_what_mends_it,
+    what_the_account_lacks_that_installed_it_is_told_to_others,
 }
 
 /// The section of the page.
@@ -243,10 +244,46 @@ fn where_the_account_is_gone_that_installed_it_is_told_what_mends_it(engine: Eng
     for arguments in [&["apply", "--yes"][..], &["tickets", "verify"]] {
         let run = servers.run(arguments);
         let text = format!("{}{}", run.stdout, run.stderr);
-        let hint = "if 'shardid'@'%' is the account that installed it, routines run with its rights: GRANT ALL ON shardid.* TO 'shardid'@'%' WITH GRANT OPTION";
+        let hint = ": GRANT ALL ON shardid.* TO 'shardid'@'%' WITH GRANT OPTION";
         assert!(run.code != 0 && text.contains(hint), "{arguments:?}: {text}");
     }
     servers.sql("my1", "DROP USER shardid");
     servers.sql("my1", &statements()[0]);
     servers.is_clean();
+}
+
+/// All clients failed, and root was told that there was nothing to do.
+fn what_the_account_lacks_that_installed_it_is_told_to_others(engine: Engine) {
+    let servers = Servers::up(engine, 0, 1);
+    with_user(&servers, "my1");
+    let before = std::fs::read_to_string(servers.path("shardid.toml")).expect("it is there");
+    connect_as_user(&servers);
+    servers.run(&["apply", "--yes"]).ok();
+    std::fs::remove_file(servers.path(".my.cnf")).expect("it was written");
+    servers.write(&before);
+    servers.is_clean();
+    let hint = "GRANT ALL ON shardid.* TO 'shardid'@'%' WITH GRANT OPTION";
+    for right in
+        ["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "EXECUTE", "TRIGGER"]
+    {
+        servers.sql("my1", &format!("REVOKE {right} ON shardid.* FROM shardid"));
+        for arguments in [&["plan"][..], &["apply", "--yes"], &["tickets", "verify"]] {
+            let run = servers.run(arguments);
+            let text = format!("{}{}", run.stdout, run.stderr);
+            let told = format!(
+                "run with the rights of 'shardid'@'%', which made them, and it is denied there: {right}"
+            );
+            assert!(run.code == 1 && text.contains(&told), "{arguments:?} {right}: {text}");
+            assert!(text.contains(hint), "{arguments:?} {right}: {text}");
+        }
+        servers.sql("my1", hint);
+        servers.is_clean();
+    }
+    // By a role that is active when it logs in it may do so on MySQL, and not on MariaDB.
+    let default = if engine == Engine::Mysql { "TO" } else { "FOR" };
+    servers.sql("my1", &format!("REVOKE UPDATE ON shardid.* FROM shardid; CREATE ROLE tool; GRANT UPDATE ON shardid.* TO tool; GRANT tool TO shardid; SET DEFAULT ROLE tool {default} shardid"));
+    let run = servers.run(&["plan"]);
+    assert_eq!(run.code == 0, engine == Engine::Mysql, "{}{}", run.stdout, run.stderr);
+    let taken = servers.try_sql("my1", "SELECT shardid.next_ticket('orders')");
+    assert_eq!(taken.status.success(), engine == Engine::Mysql, "{taken:?}");
 }

@@ -2,14 +2,15 @@
 //!
 //! Two servers; the catalog is on the first. `apply --restored` goes by the very
 //! [`shardid_cluster::ticket_plan`] and [`shardid_cluster::notes`] that the program goes by, and is killed between
-//! any two steps. Between two looks a server hands out less than the room that is left: nobody can know of more.
+//! any two steps. Whoever was told that it is noted as restored goes on with a plain `apply`. Between two looks a server
+//! hands out less than the room that is left: nobody can know of more.
 
 use std::collections::VecDeque;
 
 use shardid_cluster::{
-    Class, DeclaredTicket, KnownServer, KnownTicket, NodeName, Notes, Restored, Seen, SeenAt,
-    TicketName, TicketServer, TicketState, TicketStep, TicketTruth, not_remembered, notes,
-    problems, ticket_plan,
+    Class, DeclaredTicket, KnownServer, KnownTicket, NodeName, Notes, RESTORED_MARK, Restored,
+    Seen, SeenAt, TicketName, TicketServer, TicketState, TicketStep, TicketTruth, not_remembered,
+    notes, problems, ticket_plan,
 };
 use stateright::{Model, Property};
 
@@ -24,6 +25,8 @@ pub enum Told {
     AtAll,
     /// It is told before a restored server is raised. Out: after that.
     First,
+    /// That a server was restored is noted on it before anything else is done.
+    Restored,
 }
 
 impl From<Told> for u32 {
@@ -31,6 +34,9 @@ impl From<Told> for u32 {
         rule as Self
     }
 }
+
+/// The mark that is [`RESTORED_MARK`].
+const RESTORED: u8 = u8::MAX;
 
 /// What a server keeps, and a backup of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,6 +56,10 @@ pub struct Catalog {
 /// One step of `apply`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
+    /// It is noted on the server that it was restored.
+    Say,
+    /// It looks, and plans what follows; whether somebody has said now that it was restored.
+    Plan(bool),
     /// A server is told that a ticket may be that far.
     Note(usize, u64),
     /// A server goes on above a number.
@@ -67,8 +77,10 @@ pub struct State {
     catalog: Catalog,
     /// Of the server that is put back, with the catalog where that is on it.
     backup: Option<(Kept, Catalog)>,
-    /// Whether it was put back, and `apply --restored` has not ended since.
+    /// Whether it was put back, and `apply` has not ended since.
     is_restored: bool,
+    /// Whether the program has said since that this is noted.
+    is_said: bool,
     /// Whether it may hand out numbers: clients are kept away until it is raised.
     is_open: bool,
     todo: VecDeque<Part>,
@@ -96,7 +108,7 @@ pub enum Happens {
     Backup,
     /// It is put back.
     Restore,
-    /// `shardid apply --restored` begins.
+    /// `shardid apply --restored` begins, or where that is said to be noted, `shardid apply`.
     Apply,
     /// It goes on.
     Step,
@@ -125,13 +137,14 @@ impl Restores {
         Self { server: 1, ..Self::with_the_catalog() }
     }
 
-    fn apply(&self, state: &mut State) {
+    fn plan(&self, state: &mut State, is_said: bool) {
         let truth = truth(state);
         let restored = [name(u8::try_from(self.server).expect("there are two"))];
-        state.forgotten |= !not_remembered(&truth, &restored).is_empty();
+        let restored = if is_said { &restored[..] } else { &[] };
+        state.forgotten |= !not_remembered(&truth, restored).is_empty();
         let nodes: Vec<NodeName> = truth.servers.keys().cloned().collect();
         let declared = [DeclaredTicket { name: ticket(), servers: nodes }];
-        let restored = Restored { nodes: &restored, ..Restored::default() };
+        let restored = Restored { nodes: restored, ..Restored::default() };
         for step in ticket_plan(&declared, &truth, restored, (0, 0), 0).steps {
             match step {
                 TicketStep::Raise { node, floor, .. } => {
@@ -153,6 +166,13 @@ impl Restores {
         let noted = notes(&truth(state)).get(&ticket()).map_or(0, Seen::high_water);
         let noted = if self.rules.hold(Told::AtAll) { noted } else { 0 };
         match part {
+            Part::Say => {
+                if self.rules.hold(Told::Restored) {
+                    state.servers[self.server].mark = RESTORED;
+                }
+                state.is_said = true;
+            }
+            Part::Plan(is_said) => self.plan(state, is_said),
             Part::Note(other, floor) if self.rules.hold(Told::AtAll) => {
                 state.servers[other].noted = noted.max(floor);
             }
@@ -206,14 +226,18 @@ impl Restores {
                 if self.server == 0 {
                     state.catalog = catalog;
                 }
-                (state.is_restored, state.is_open) = (true, false);
+                (state.is_restored, state.is_said, state.is_open) = (true, false, false);
             }
-            Happens::Apply => self.apply(state),
+            Happens::Apply => {
+                state.todo.extend((!state.is_said).then_some(Part::Say));
+                state.todo.push_back(Part::Plan(!state.is_said));
+            }
             Happens::Step => {
                 let Some(part) = state.todo.pop_front() else { return false };
                 self.run(state, part);
+                // Then clients are let to it again.
                 if state.todo.is_empty() {
-                    state.is_restored = false;
+                    (state.is_restored, state.is_said, state.is_open) = (false, false, true);
                 }
             }
             Happens::Kill => {
@@ -248,7 +272,10 @@ fn truth(state: &State) -> TicketTruth {
             node.clone(),
             TicketServer {
                 identity: node.to_string(),
-                mark: Some(kept.mark.to_string()),
+                mark: Some(match kept.mark {
+                    RESTORED => RESTORED_MARK.to_owned(),
+                    mark => mark.to_string(),
+                }),
                 notes: noted.into_iter().collect::<Notes>(),
                 migration: Some(0),
                 tickets: [(ticket(), has)].into(),
@@ -273,6 +300,7 @@ impl Model for Restores {
             catalog: Catalog { seen: [0; 2], marks: [0; 2] },
             backup: None,
             is_restored: false,
+            is_said: false,
             is_open: true,
             todo: VecDeque::new(),
             last_mark: 0,
@@ -303,7 +331,9 @@ impl Model for Restores {
         }
         if state.is_restored {
             actions.push(Happens::Apply);
-        } else if state.looks > 0 {
+        }
+        // `verify` is run every few minutes, also where an `apply` was cut.
+        if state.looks > 0 && (!state.is_restored || state.is_said) {
             actions.push(Happens::Look);
         }
         if state.backup.is_none() {
