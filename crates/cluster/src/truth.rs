@@ -52,6 +52,24 @@ impl Truth {
         sent.and(&self.catalog.map.on(name)).without(&self.catalog.moving)
     }
 
+    /// Shards that the map has on a node, and that no node has: neither open nor fenced.
+    pub fn nowhere(&self, name: &NodeName) -> ShardSet {
+        let held = self.nodes.values().fold(ShardSet::new(), |all, seen| all.or(&seen.held()));
+        self.catalog.map.on(name).without(&held).without(&self.catalog.moving)
+    }
+
+    /// Why a node does not open shards that a lost move was about to open there, by the map: nothing shows that it has
+    /// all of their rows.
+    pub fn doubts(&self, name: &NodeName) -> Vec<(ShardSet, Refusal)> {
+        let nowhere = self.nowhere(name);
+        let here = self.unproven().into_iter().filter(|(_, target, ..)| *target == name);
+        let doubt = |(shards, target, source, why): (ShardSet, &NodeName, &NodeName, _)| {
+            let (shards, node, home) = (shards.and(&nowhere), target.clone(), source.clone());
+            (shards.clone(), Refusal::MayLack { shards, node, home, why })
+        };
+        here.map(doubt).filter(|(shards, _)| !shards.is_empty()).collect()
+    }
+
     /// Shards of which nothing shows that the node which was to open them has all rows, with that node, the
     /// one that has closed them, and what speaks against it, if anything does.
     fn unproven(&self) -> Vec<(ShardSet, &NodeName, &NodeName, Option<Ahead>)> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shardid_cluster::NodeName;
+use shardid_cluster::{NodeName, Shard, ShardSet};
 use sqlx::FromRow;
 
 use super::{Estate, Finding};
@@ -22,7 +22,7 @@ struct Object {
     ours: Option<String>,
     /// What gives it that name back.
     rename: Option<String>,
-    /// The shard that a fence is about.
+    /// The shard that a fence is about, or an old copy of which a publication is.
     shard: Option<i32>,
     mend: String,
 }
@@ -60,6 +60,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     ranked.extend(lost_by_sources(estate).await?.into_iter().map(|finding| (ORDER.len(), finding)));
     ranked.extend(cut_off(estate, &seen).await?.into_iter().map(|finding| (ORDER.len(), finding)));
     let places = Places::look(estate).await?;
+    let nowhere = nowhere(estate);
     let server_of: BTreeMap<String, i64> =
         seen.iter().map(|(node, server, _)| (node.to_string(), *server)).collect();
     // Roles and origins are of a server, whichever of its databases they serve.
@@ -83,7 +84,10 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
                 |ours: &str| known.contains(&(node.to_string(), kind.clone(), ours.to_owned()));
             // The map was read before: a move may have switched, and be about to open this copy.
             let is_moved = object.shard.is_some_and(|shard| moving.contains(&shard));
+            // With it is noted what its node closed a shard for: by that it is opened, there or here.
+            let is_needed = object.shard.is_some_and(|shard| nowhere.contains(&shard));
             let finding = match (&object.ours, &object.rename) {
+                _ if kind == "publication" && is_needed => None,
                 _ if kind == "fence" && is_moved => None,
                 _ if kind == "fence" => places.of_copy(&node, &object),
                 (Some(ours), Some(rename)) if is_known(ours) => Some(Finding::on(
@@ -201,6 +205,13 @@ async fn cut_off(
         }
     }
     Ok(findings)
+}
+
+/// The shards of the map that no node has.
+fn nowhere(estate: &Estate<'_>) -> BTreeSet<i32> {
+    let Some(truth) = estate.truth() else { return BTreeSet::new() };
+    let all = truth.nodes.keys().fold(ShardSet::new(), |all, node| all.or(&truth.nowhere(node)));
+    all.iter().map(Shard::as_sql).collect()
 }
 
 /// Where shards live, by the map, and in which schema there.

@@ -167,3 +167,59 @@ fn a_shard_that_goes_back_stays_where_it_is_whole_when_the_catalog_is_lost_as_we
     estate.psql("pg3", &write);
     assert!(estate.node("pg2").try_psql(DATABASE, &write).is_err());
 }
+
+/// Follows what `verify` says can be said in SQL, from the first line on.
+fn follow(estate: &Estate, verify: &str) {
+    for line in verify.lines() {
+        let Some((_, statements)) = line.rsplit_once(": `") else { continue };
+        if statements.starts_with("shardid") {
+            continue;
+        }
+        for statement in statements.trim_end_matches('`').split("; ") {
+            estate.psql(&line[..3], statement);
+        }
+    }
+}
+
+/// The note by which the shard goes back was named to be dropped, and then it was open nowhere, for good.
+#[test]
+fn what_a_shard_can_go_back_by_is_not_named_to_be_dropped_before_it_is_open() {
+    let mut estate = Estate::start(3, 4);
+    let (shard, write, standby) = close(&estate, &[], true);
+    let last = estate.psql("pg2", &rows(shard));
+    lose(&estate);
+    estate.run_cut("apply/before-Open-pg3", &["catalog", "rebuild", "--yes"]);
+    fail_over(&mut estate, "pg3", standby);
+    let says = format!(
+        "node pg3 may have lost rows of shard {shard} that had come to it: it was promoted or restored, and is on timeline 2"
+    );
+    let instead =
+        format!("`shardid catalog rebuild --accept-loss` opens shard {shard} on pg2 again");
+    let found = estate.run(&["verify"]).stdout;
+    assert!(found.contains(&says) && found.contains(&instead), "{found}");
+    assert!(!found.contains("was about to open it") && found.contains("left over"), "{found}");
+    follow(&estate, &found);
+    let found = estate.run(&["verify"]).stdout;
+    assert!(found.contains(&says) && !found.contains("left over"), "{found}");
+    let refused = estate.run(&["apply", "--yes"]);
+    assert!(refused.stderr.contains(&says), "{}", refused.stderr);
+
+    // Cut again, it says what there is to be done, and keeps the note as well.
+    let rebuild = ["catalog", "rebuild", "--yes", "--accept-loss"];
+    estate.run_cut("apply/before-Open-pg2", &rebuild);
+    let found = estate.run(&["verify"]).stdout;
+    let says = format!(
+        "pg2: shard {shard} should be open here, and a lost move has closed it: `shardid apply`\n"
+    );
+    assert!(found.contains(&says), "{found}");
+    assert!(!found.contains("an old copy is on") && !found.contains("PUBLICATION"), "{found}");
+    estate.run(&["apply", "--yes"]).ok();
+    is_as_the_file_says(&estate);
+    assert_eq!((estate.home(shard).as_str(), estate.psql("pg2", &rows(shard))), ("pg2", last));
+    estate.psql("pg2", &write);
+    assert!(estate.node("pg3").try_psql(DATABASE, &write).is_err());
+    let found = estate.run(&["verify"]).stdout;
+    assert!(found.contains("PUBLICATION"), "{found}");
+    follow(&estate, &found);
+    estate.run(&["verify"]).ok();
+}
