@@ -62,6 +62,8 @@ pub enum Ahead {
     },
     /// It has what the node has not written yet.
     Beyond,
+    /// It has lost nothing: the node of the copy was open again after the shard had gone.
+    Reopened,
     /// What it followed by is gone: a database that was restored has none, and one that was dropped by
     /// hand looks the same.
     NoSlot,
@@ -150,6 +152,9 @@ impl fmt::Display for Ahead {
                 write!(f, "it was promoted or restored, and is on timeline {now}")
             }
             Self::Beyond => f.write_str("it was restored, and is behind what it had"),
+            Self::Reopened => f.write_str(
+                "it was promoted or restored without the fence, and was open",
+            ),
             Self::NoSlot => f.write_str(
                 "the replication slot is gone, as where the database was restored; where somebody has dropped the slot, nothing is lost",
             ),

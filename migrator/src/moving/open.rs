@@ -234,6 +234,7 @@ fn in_no_journal(shard: Shard, source: &NodeName, target: &NodeName, schema: Str
         whole: None,
         rules: None,
         opening: true,
+        reopened: false,
         was_switched: true,
         planned_us: 0,
         since_us: 0,

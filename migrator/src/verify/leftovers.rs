@@ -7,9 +7,9 @@ use sqlx::FromRow;
 
 use super::{Estate, Finding};
 use crate::failure::Failure;
-use crate::moving::ahead::{OldCopy, mend, problem};
+use crate::moving::ahead::{OldCopy, cut_off as unfollowed, mend, problem, retire_instead};
 use crate::moving::journal::{WholeRow, lineage};
-use crate::moving::{Move, MoveJournal, lost_sources, origin};
+use crate::moving::{Move, MoveJournal, lost_moves, lost_sources, origin};
 use crate::postgres::descent::{DescentRow, Owner};
 use crate::postgres::sql;
 
@@ -57,7 +57,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     known.extend(of_journal(estate).await?);
     moving.extend(estate.moving_now().await?);
     let mut ranked: Vec<(usize, Finding)> = Vec::new();
-    ranked.extend(lost_by_sources(estate).await?.into_iter().map(|finding| (ORDER.len(), finding)));
+    ranked.extend(lost_by_nodes(estate).await?.into_iter().map(|finding| (ORDER.len(), finding)));
     ranked.extend(cut_off(estate, &seen).await?.into_iter().map(|finding| (ORDER.len(), finding)));
     let places = Places::look(estate).await?;
     let nowhere = nowhere(estate);
@@ -119,15 +119,22 @@ async fn of_journal(estate: &mut Estate<'_>) -> Result<Known, Failure> {
     Ok(keeper.rows(sql!("verify/known_objects.sql")).await?.into_iter().collect())
 }
 
-/// New copies that may have rows which their source has lost: giving the move up drops them.
-async fn lost_by_sources(estate: &Estate<'_>) -> Result<Vec<Finding>, Failure> {
+/// New copies that may have rows which their source has lost: giving the move up drops them; and moves that are
+/// switched, and go back for what one of their nodes has lost.
+async fn lost_by_nodes(estate: &Estate<'_>) -> Result<Vec<Finding>, Failure> {
     let moves = MoveJournal::look(estate.file).await?.list(0).await?;
     let lost = lost_sources(estate.file, &moves).await?;
     let finding = |record: &Move| {
         let why = lost.get(&record.id)?;
         Some(Finding::between(origin::problem(record, *why), origin::mend(record.id)))
     };
-    Ok(moves.iter().filter_map(finding).collect())
+    let mut findings: Vec<Finding> = moves.iter().filter_map(finding).collect();
+    let back = lost_moves(estate.file).await?;
+    findings.extend(moves.iter().filter_map(|record| {
+        let back = back.get(&record.id)?;
+        Some(Finding::between(back.lost.problem(record), back.instead(record)))
+    }));
+    Ok(findings)
 }
 
 /// A move with an old copy, and what was noted of the node that has the shard.
@@ -139,10 +146,25 @@ struct Following {
     source: String,
     target: String,
     way_back: bool,
+    reopened: bool,
+    unfinished: bool,
     seal_system_identifier: Option<i64>,
     seal_timeline: Option<i64>,
     #[sqlx(flatten)]
     whole: WholeRow,
+}
+
+/// The old copies by the journal.
+async fn following(estate: &mut Estate<'_>) -> Result<Vec<Following>, Failure> {
+    let catalog = estate.file.declared.catalog.clone();
+    let keeper = estate.visits.iter_mut().find(|visit| visit.node == catalog);
+    let Some(keeper) = keeper else { return Ok(Vec::new()) };
+    keeper.rows(sql!("verify/following.sql")).await
+}
+
+/// Whether the old copy of a move is one still.
+async fn still_following(estate: &mut Estate<'_>, id: i64) -> Result<bool, Failure> {
+    Ok(following(estate).await?.iter().any(|row| row.id == id))
 }
 
 /// Old copies that follow by the journal, and have nothing to follow by, or may have followed
@@ -151,10 +173,7 @@ async fn cut_off(
     estate: &mut Estate<'_>,
     seen: &[(NodeName, i64, Vec<Object>)],
 ) -> Result<Vec<Finding>, Failure> {
-    let catalog = estate.file.declared.catalog.clone();
-    let keeper = estate.visits.iter_mut().find(|visit| visit.node == catalog);
-    let Some(keeper) = keeper else { return Ok(Vec::new()) };
-    let following: Vec<Following> = keeper.rows(sql!("verify/following.sql")).await?;
+    let following = following(estate).await?;
     if following.is_empty() {
         return Ok(Vec::new());
     }
@@ -173,14 +192,14 @@ async fn cut_off(
     let mut findings = Vec::new();
     for row in following {
         let followed = lineage(row.seal_system_identifier, row.seal_timeline);
-        let Following { id, shard, source, target, way_back, whole, .. } = row;
+        let Following { id, shard, source, target, way_back, reopened, whole, .. } = row;
         let name = format!("shardid_back_{id}");
         let is_seen = |node: &str| seen.iter().find(|(seen, ..)| seen.as_str() == node);
         let has_got = reached.get(&(source.clone(), name.clone())).copied();
         // A copy that nobody has looked at may be at any place.
         let owner = owners.get(&target).filter(|_| is_seen(&source).is_some());
         let whole = whole.read();
-        let copy = OldCopy { id, way_back, followed, whole, reached: has_got };
+        let copy = OldCopy { id, way_back, followed, whole, reached: has_got, reopened };
         let ahead = owner.and_then(|owner| owner.is_behind(&copy));
         let mut gone = Vec::new();
         for (kind, node) in [("slot", &target), ("subscription", &source)] {
@@ -189,15 +208,15 @@ async fn cut_off(
                 object.kind == kind
                     && (object.name == name || object.ours.as_deref() == Some(name.as_str()))
             };
-            if way_back && !objects.iter().any(is_it) {
-                gone.push(Finding::on(
-                    node,
-                    format!("{kind} {name} is gone, and the old copy of shard {shard} on {source} follows no more"),
-                    format!("it cannot be gone back to: `shardid retire {id}`"),
-                ));
+            // One that is unfinished may be at it.
+            if way_back && !row.unfinished && !objects.iter().any(is_it) {
+                let problem = unfollowed(kind, &name, shard, &source);
+                gone.push(Finding::on(node, problem, retire_instead(id)));
             }
         }
         match ahead {
+            // A move back may have switched meanwhile, and have ended what it followed by.
+            Some(_) if row.unfinished && !still_following(estate, id).await? => {}
             Some(why) => {
                 findings.push(Finding::between(problem(shard, source, target, why), mend(id)))
             }
