@@ -233,9 +233,11 @@ pub(crate) fn problem(
     format!("the old copy of shard {shard} on {source} may have rows that {rows}: {why}")
 }
 
+/// What comes before a copy is dropped, or put out of the way, that may have more.
+pub(crate) const COMPARE: &str =
+    "compare both copies, and bring over what is missing, as docs/when-a-move-stops.md has it";
+
 /// What is to be done about it.
 pub(crate) fn mend(id: i64) -> String {
-    format!(
-        "compare both copies, and bring over what is missing, as docs/when-a-move-stops.md has it; then `shardid retire {id} --accept-loss`"
-    )
+    format!("{COMPARE}; then `shardid retire {id} --accept-loss`")
 }

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shardid_cluster::{NodeName, Shard, ShardSet};
+use shardid_cluster::{CopyAhead, NodeName, Shard, ShardSet};
 use sqlx::FromRow;
 
 use super::{Estate, Finding};
 use crate::failure::Failure;
-use crate::moving::ahead::{OldCopy, cut_off as unfollowed, mend, problem, retire_instead};
+use crate::moving::ahead::{
+    COMPARE, OldCopy, cut_off as unfollowed, mend, problem, retire_instead,
+};
 use crate::moving::journal::{WholeRow, lineage};
 use crate::moving::{Move, MoveJournal, lost_moves, lost_sources, origin};
 use crate::postgres::descent::{DescentRow, Owner};
@@ -61,6 +63,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     ranked.extend(cut_off(estate, &seen).await?.into_iter().map(|finding| (ORDER.len(), finding)));
     let places = Places::look(estate).await?;
     let nowhere = nowhere(estate);
+    let ahead = estate.truth().map(|truth| truth.copies_ahead()).unwrap_or_default();
     let server_of: BTreeMap<String, i64> =
         seen.iter().map(|(node, server, _)| (node.to_string(), *server)).collect();
     // Roles and origins are of a server, whichever of its databases they serve.
@@ -86,14 +89,27 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
             let is_moved = object.shard.is_some_and(|shard| moving.contains(&shard));
             // With it is noted what its node closed a shard for: by that it is opened, there or here.
             let is_needed = object.shard.is_some_and(|shard| nowhere.contains(&shard));
-            let finding = match (&object.ours, &object.rename) {
+            // What fills a copy tells how far that has got: it goes, and the copy out of the way, once both
+            // are compared.
+            let is_of = |copy: &&CopyAhead| match kind.as_str() {
+                "subscription" => copy.stream == *object.ours.as_ref().unwrap_or(name),
+                "fence" => object.shard == Some(copy.shard.as_sql()),
+                _ => false,
+            };
+            let more = ahead.iter().find(|copy| copy.node == node && is_of(copy));
+            let finding = match (&object.ours, &object.rename, more) {
+                _ if kind == "fence" && more.is_some() => None,
                 _ if kind == "publication" && is_needed => None,
                 _ if kind == "fence" && is_moved => None,
                 _ if kind == "fence" => places.of_copy(&node, &object),
-                (Some(ours), Some(rename)) if is_known(ours) => Some(Finding::on(
+                (Some(ours), Some(rename), _) if is_known(ours) => Some(Finding::on(
                     &node,
                     format!("{kind} {name} is {ours} of a move, by another name"),
                     format!("`{rename}`"),
+                )),
+                (.., Some(copy)) => Some(Finding::between(
+                    copy.to_string(),
+                    format!("{COMPARE}; then on {node} `{}`", object.mend),
                 )),
                 _ => Some(Finding::on(
                     &node,
