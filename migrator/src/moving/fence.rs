@@ -9,7 +9,7 @@ use super::context::MoveContext;
 use super::elsewhere::{Elsewhere, Generators};
 use super::home::{Home, is_open};
 use super::journal::Move;
-use super::move_session::{Batch, MoveSession};
+use super::move_session::{AGAIN, Batch, MoveSession};
 use super::outcome::Fence;
 use super::progress::line;
 use super::sequences;
@@ -99,10 +99,6 @@ pub(super) async fn switch_off(
     }
     Ok(())
 }
-
-/// What helps where locks could not be had.
-pub(super) const AGAIN: &str =
-    "SELECT pg_terminate_backend(…) there ends one; then run the same command again";
 
 fn resume(record: &Move) -> String {
     if record.id == 0 {
