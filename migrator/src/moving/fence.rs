@@ -291,6 +291,7 @@ async fn tell(
 ) -> Result<(), Failure> {
     let connection = crate::postgres::connect(node, address, "move").await?;
     let mut session = NodeSession { node: node.clone(), connection };
+    session.bound().await?;
     let map = ids::map(file).await?;
     let query = sqlx::query_as(sql!("move/journal/copy_version.sql"));
     let (known, held): (Option<i64>, Vec<i32>) =
