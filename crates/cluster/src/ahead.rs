@@ -62,6 +62,8 @@ pub enum Ahead {
     },
     /// It has what the node has not written yet.
     Beyond,
+    /// It has lost nothing: the node of the copy was open again after the shard had gone.
+    Reopened,
     /// What it followed by is gone: a database that was restored has none, and one that was dropped by
     /// hand looks the same.
     NoSlot,
@@ -137,6 +139,21 @@ pub fn copy_ahead(
     ahead(origin.map(|origin| origin.of), now, reached, has_slot)
 }
 
+/// The same where no journal notes what the node was, but that it is the server which the copy is made from.
+pub fn unnoted_copy_ahead(now: &Descent, reached: Option<u64>, has_slot: bool) -> Option<Ahead> {
+    let first_left = now.left.iter().map(|(_, left)| *left).min();
+    match (reached, first_left) {
+        // Written before the node went its own way, whichever of its timelines that was on.
+        (Some(reached), Some(left)) if reached <= left => None,
+        // Whether it has come to that position since, tells nothing.
+        (Some(_), Some(_)) if !has_slot => {
+            Some(Ahead::OtherTimeline { followed: None, now: now.now.timeline })
+        }
+        // That only the slot is gone tells nothing here: a move that was given up without the copy's node has dropped it.
+        _ => copy_ahead(None, now, reached, has_slot).filter(|why| *why != Ahead::NoSlot),
+    }
+}
+
 impl fmt::Display for Ahead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -150,6 +167,9 @@ impl fmt::Display for Ahead {
                 write!(f, "it was promoted or restored, and is on timeline {now}")
             }
             Self::Beyond => f.write_str("it was restored, and is behind what it had"),
+            Self::Reopened => f.write_str(
+                "it was promoted or restored without the fence, and was open",
+            ),
             Self::NoSlot => f.write_str(
                 "the replication slot is gone, as where the database was restored; where somebody has dropped the slot, nothing is lost",
             ),
@@ -199,6 +219,21 @@ mod tests {
         assert_eq!(ahead(None, &owner(3, 900, &[]), Some(900), true), None);
         let unknown = Some(Ahead::OtherTimeline { followed: None, now: 3 });
         assert_eq!(ahead(None, &owner(3, 900, &[(2, 800)]), Some(1), false), unknown);
+    }
+
+    #[test]
+    fn what_is_written_before_the_first_timeline_was_left_is_lost_on_none() {
+        let promoted = owner(3, 900, &[(1, 500), (2, 700)]);
+        assert_eq!(unnoted_copy_ahead(&promoted, Some(500), false), None);
+        let further = Some(Ahead::OtherTimeline { followed: None, now: 3 });
+        assert_eq!(unnoted_copy_ahead(&promoted, Some(501), false), further);
+        assert_eq!(unnoted_copy_ahead(&promoted, Some(901), false), further);
+        assert_eq!(unnoted_copy_ahead(&promoted, None, false), further);
+        assert_eq!(unnoted_copy_ahead(&promoted, Some(501), true), None);
+        let first = owner(1, 900, &[]);
+        assert_eq!(unnoted_copy_ahead(&first, Some(1), true), None);
+        assert_eq!(unnoted_copy_ahead(&first, Some(1), false), None);
+        assert_eq!(unnoted_copy_ahead(&first, Some(901), true), Some(Ahead::Beyond));
     }
 
     #[test]

@@ -29,7 +29,9 @@ mod tickets;
 mod truth;
 mod words;
 
-pub use ahead::{Ahead, Descent, Lineage, Origin, Whole, ahead, copy_ahead, lost};
+pub use ahead::{
+    Ahead, Descent, Lineage, Origin, Whole, ahead, copy_ahead, lost, unnoted_copy_ahead,
+};
 pub use declared::{Declared, DeclaredError, DeclaredNode, DeclaredTicket, Engine};
 pub use follower::{FOLLOWER_PREFIX, FollowerRole, Stream, StreamFault, follower_role};
 pub use identity::Identity;
@@ -55,6 +57,7 @@ pub use tickets::{
     unseen,
 };
 pub use truth::{
-    CatalogCluster, CatalogNode, CatalogTruth, Extension, Membership, Migration, NodeTruth, Truth,
+    CatalogCluster, CatalogNode, CatalogTruth, CopyAhead, Extension, Filled, Membership, Migration,
+    NodeTruth, Truth,
 };
 pub use words::UnknownWord;

@@ -1,11 +1,12 @@
 //! What is: what was seen on the servers of a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use semver::Version;
 use shardid_ids::Layout;
 
-use crate::ahead::{Ahead, Descent, Whole, lost};
+use crate::ahead::{Ahead, Descent, Whole, lost, unnoted_copy_ahead};
 use crate::declared::Declared;
 use crate::follower::{FollowerRole, Stream, StreamFault, follower_role};
 use crate::identity::Identity;
@@ -50,6 +51,24 @@ impl Truth {
     pub fn recalled(&self, name: &NodeName) -> ShardSet {
         let sent = self.nodes.get(name).map(|seen| seen.sent.clone()).unwrap_or_default();
         sent.and(&self.catalog.map.on(name)).without(&self.catalog.moving)
+    }
+
+    /// Shards that the map has on a node, and that no node has: neither open nor fenced.
+    pub fn nowhere(&self, name: &NodeName) -> ShardSet {
+        let held = self.nodes.values().fold(ShardSet::new(), |all, seen| all.or(&seen.held()));
+        self.catalog.map.on(name).without(&held).without(&self.catalog.moving)
+    }
+
+    /// Why a node does not open shards that a lost move was about to open there, by the map: nothing shows that it has
+    /// all of their rows.
+    pub fn doubts(&self, name: &NodeName) -> Vec<(ShardSet, Refusal)> {
+        let nowhere = self.nowhere(name);
+        let here = self.unproven().into_iter().filter(|(_, target, ..)| *target == name);
+        let doubt = |(shards, target, source, why): (ShardSet, &NodeName, &NodeName, _)| {
+            let (shards, node, home) = (shards.and(&nowhere), target.clone(), source.clone());
+            (shards.clone(), Refusal::MayLack { shards, node, home, why })
+        };
+        here.map(doubt).filter(|(shards, _)| !shards.is_empty()).collect()
     }
 
     /// Shards of which nothing shows that the node which was to open them has all rows, with that node, the
@@ -104,6 +123,37 @@ impl Truth {
                 known.sound &= at_work.contains(&(server, role.clone()));
             }
         }
+    }
+
+    /// Copies of shards that other nodes fill, or did, and that may have rows which the node that has the shard, by
+    /// the map, has lost. What they were made from, the journal notes; here it is what the nodes say.
+    pub fn copies_ahead(&self) -> Vec<CopyAhead> {
+        let mut found = Vec::new();
+        for (node, seen) in &self.nodes {
+            for copy in &seen.filled {
+                let Some(home) = self.catalog.map.node_of(copy.shard).filter(|home| *home != node)
+                else {
+                    continue;
+                };
+                let Some((at_home, now)) =
+                    self.nodes.get(home).and_then(|it| Some((it, it.descent.as_ref()?)))
+                else {
+                    continue;
+                };
+                // It may be filled from a node that had the shard before.
+                let has_slot = |seen: &NodeTruth| seen.slots.contains(&copy.stream);
+                let filled_from_home = has_slot(at_home) || !self.nodes.values().any(has_slot);
+                if !filled_from_home || !at_home.held().contains(copy.shard) {
+                    continue;
+                }
+                if let Some(why) = unnoted_copy_ahead(now, copy.reached, has_slot(at_home)) {
+                    let (shard, stream) = (copy.shard, copy.stream.clone());
+                    let (node, home) = (node.clone(), home.clone());
+                    found.push(CopyAhead { shard, node, stream, home, why });
+                }
+            }
+        }
+        found
     }
 
     /// Takes the map from the nodes, where the catalog is lost or older than they are.
@@ -164,6 +214,42 @@ impl Truth {
         self.catalog.at_work.clear();
         self.catalog.rebuilt = true;
         Ok(())
+    }
+}
+
+/// A copy of a shard that is filled by a move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filled {
+    /// The shard.
+    pub shard: Shard,
+    /// The slot that it is filled by.
+    pub stream: String,
+    /// Up to which position of the other node it has got, if that is known.
+    pub reached: Option<u64>,
+}
+
+/// A copy that may have rows which the node with the shard has lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopyAhead {
+    /// The shard.
+    pub shard: Shard,
+    /// Where the copy is.
+    pub node: NodeName,
+    /// The slot that it is, or was, filled by.
+    pub stream: String,
+    /// The node that has the shard.
+    pub home: NodeName,
+    /// What speaks for it.
+    pub why: Ahead,
+}
+
+impl fmt::Display for CopyAhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { shard, node, home, why, .. } = self;
+        write!(
+            f,
+            "the copy of shard {shard} on {node} may have rows that node {home} has lost: {why}"
+        )
     }
 }
 
@@ -286,6 +372,10 @@ pub struct NodeTruth {
     pub wholes: BTreeMap<Shard, Whole>,
     /// Where the writes of this node come from; `None` where that is not for us to know.
     pub descent: Option<Descent>,
+    /// The slots of moves here.
+    pub slots: Vec<String>,
+    /// The copies here that moves fill, as far as that is for us to know.
+    pub filled: Vec<Filled>,
     /// Those of them whose old copy is here.
     pub copies: ShardSet,
     /// Shards here that do not carry this cluster, node and server as their home.

@@ -104,6 +104,10 @@ async fn confirmed(
                 // What does not follow cannot be gone back to.
                 let unread = moving::readers(file, std::slice::from_ref(record)).await;
                 failures.extend(unread.iter().filter_map(moving::Reader::refusal));
+                if let Err(failure) = moving::ahead::check_way_back(file, record).await {
+                    failures.push(failure.detail(format!("move {}", record.id)));
+                    continue;
+                }
                 match moving::look_at_way_back(file, record).await {
                     Ok(changed) => {
                         lines.entry(record.id).or_default().extend(changed.iter().map(|what| {

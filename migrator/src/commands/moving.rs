@@ -14,8 +14,8 @@ use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::moving::origin;
 use crate::moving::{
-    self, Checked, Move, MoveContext, MoveJournal, MoveSession, Options, Pace, Without, check_all,
-    drive, shard_sizes,
+    self, Checked, MoveContext, MoveJournal, MoveSession, Options, Pace, Without, check_all, drive,
+    shard_sizes,
 };
 use crate::postgres::ids;
 use crate::stdout::{print, print_json};
@@ -216,8 +216,8 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
     if args.json {
         return print_json(&view::json(&moves, &log));
     }
-    print(&view::table(&moves, &log))?;
     let ahead = moving::ahead::old_copies_ahead(&file, &moves).await;
+    print(&view::table(&moves, &log, &ahead.keys().copied().collect()))?;
     let lost = moving::lost_moves(&file).await?;
     let lost_by_source = moving::lost_sources(&file, &moves).await?;
     let held = ahead.keys().chain(lost.keys()).chain(lost_by_source.keys()).copied().collect();
@@ -241,13 +241,8 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
     }
     for record in &moves {
         let Some(lost) = lost.get(&record.id) else { continue };
-        let Move { id, source, .. } = record;
-        let problem = lost.lost.problem(record);
-        let instead = match lost.is_open {
-            true => lost.goes_on(record),
-            false => format!("`shardid abort {id}` goes back to {source}"),
-        };
-        talk::line(format_args!("move {id} is switched, and {problem}: {instead}"));
+        let (problem, instead) = (lost.lost.problem(record), lost.instead(record));
+        talk::line(format_args!("move {} is switched, and {problem}: {instead}", record.id));
     }
     Ok(())
 }

@@ -23,12 +23,17 @@ pub(crate) struct OldCopy {
     pub(crate) whole: Option<Whole>,
     /// Up to which position of the node it has got since.
     pub(crate) reached: Option<i64>,
+    /// Whether its own node was found open after the switch.
+    pub(crate) reopened: bool,
 }
 
 impl Owner {
-    /// Whether an old copy may have what this node has lost: rows that came from it, or that it has
-    /// followed since.
+    /// Whether an old copy may have what this node has not: rows that came from it, or that it has
+    /// followed since, or that were written there.
     pub(crate) fn is_behind(&self, copy: &OldCopy) -> Option<Ahead> {
+        if copy.reopened {
+            return Some(Ahead::Reopened);
+        }
         if let Some(why) = self.has_lost(copy.whole) {
             return Some(why);
         }
@@ -131,20 +136,21 @@ pub(crate) async fn has_lost(
     Ok(descent(target).await?.has_lost(record.whole))
 }
 
-/// Why the old copy of a move may have rows that its new node has lost.
+/// Why the old copy of a move may have rows that its new node has lost, and what that node is.
 async fn look(
     source: &mut MoveSession,
     target: &mut MoveSession,
     record: &Move,
-) -> Result<Option<Ahead>, Failure> {
+) -> Result<(Option<Ahead>, Owner), Failure> {
     // Before the node is asked, which goes on meanwhile.
     let query = sqlx::query_as(sql!("move/clean/reached.sql"));
     let reached: Vec<(String, Option<i64>)> = source.rows(query).await?;
     let name = record.way_back_stream();
     let reached = reached.into_iter().find(|(other, _)| *other == name).and_then(|(_, it)| it);
-    let Move { id, way_back, followed, whole, .. } = *record;
-    let copy = OldCopy { id, way_back, followed, whole, reached };
-    Ok(descent(target).await?.is_behind(&copy))
+    let Move { id, way_back, followed, whole, reopened, .. } = *record;
+    let copy = OldCopy { id, way_back, followed, whole, reached, reopened };
+    let owner = descent(target).await?;
+    Ok((owner.is_behind(&copy), owner))
 }
 
 /// Refuses to drop an old copy that may have rows which the shard has lost.
@@ -153,8 +159,41 @@ pub(super) async fn check_not_ahead(
     target: &mut MoveSession,
     record: &Move,
 ) -> Result<(), Failure> {
-    let why = look(source, target, record).await?;
+    let (why, _) = look(source, target, record).await?;
     why.map_or(Ok(()), |why| Err(refused(record, why)))
+}
+
+/// Refuses to go back to an old copy that may have rows which the shard has lost, or that has nothing to follow by.
+pub(crate) async fn check_way_back(file: &ClusterFile, record: &Move) -> Result<(), Failure> {
+    let Move { id, shard, source, target, .. } = record;
+    let mut old = MoveSession::look(file, source).await?;
+    let mut new = MoveSession::look(file, target).await?;
+    let (why, owner) = look(&mut old, &mut new, record).await?;
+    if let Some(why) = why {
+        return Err(refused(record, why).detail("it cannot be gone back to"));
+    }
+    let slot = record.way_back_stream();
+    match owner.slots.contains(&slot) {
+        true => Ok(()),
+        false => Err(Failure::new(cut_off("slot", &slot, shard, source))
+            .at(format!("node {target}"))
+            .hint(retire_instead(*id))),
+    }
+}
+
+/// What is the matter with an old copy that has nothing to follow by.
+pub(crate) fn cut_off(
+    kind: &str,
+    name: &str,
+    shard: impl std::fmt::Display,
+    source: impl std::fmt::Display,
+) -> String {
+    format!("{kind} {name} is gone, and the old copy of shard {shard} on {source} follows no more")
+}
+
+/// What is to be done about it.
+pub(crate) fn retire_instead(id: i64) -> String {
+    format!("it cannot be gone back to: `shardid retire {id}`")
 }
 
 /// The moves of these whose old copy may have rows that the shard has lost, by number, as far as their
@@ -168,7 +207,7 @@ pub(crate) async fn old_copies_ahead(file: &ClusterFile, moves: &[Move]) -> BTre
         ) else {
             continue;
         };
-        if let Ok(Some(why)) = look(&mut source, &mut target, record).await {
+        if let Ok((Some(why), _)) = look(&mut source, &mut target, record).await {
             found.insert(record.id, refused(record, why));
         }
     }
@@ -187,14 +226,18 @@ pub(crate) fn problem(
     target: impl std::fmt::Display,
     why: Ahead,
 ) -> String {
-    format!(
-        "the old copy of shard {shard} on {source} may have rows that node {target} has lost: {why}"
-    )
+    let rows = match why {
+        Ahead::Reopened => format!("never came to node {target}"),
+        _ => format!("node {target} has lost"),
+    };
+    format!("the old copy of shard {shard} on {source} may have rows that {rows}: {why}")
 }
+
+/// What comes before a copy is dropped, or put out of the way, that may have more.
+pub(crate) const COMPARE: &str =
+    "compare both copies, and bring over what is missing, as docs/when-a-move-stops.md has it";
 
 /// What is to be done about it.
 pub(crate) fn mend(id: i64) -> String {
-    format!(
-        "compare both copies, and bring over what is missing, as docs/when-a-move-stops.md has it; then `shardid retire {id} --accept-loss`"
-    )
+    format!("{COMPARE}; then `shardid retire {id} --accept-loss`")
 }

@@ -58,7 +58,13 @@ async fn look_for_database(
     let Some(mut server) = server else { return Err(unknown(node, &why)) };
     why.clear();
     if identity(&mut server).await?.system_identifier != known.system_identifier {
-        return Ok(());
+        // Whatever that has, it says nothing of the one that is meant.
+        return Err(Failure::new(format!(
+            "node {node} is not taken for gone: another server answers at its address, and has no such database"
+        ))
+        .hint(format!(
+            "correct `url` of node {node}, then {instead}; where its server is gone for good, give an address at which nothing answers, and run the same command again"
+        )));
     }
     let is_here = |name: &str| {
         Failure::new(format!("node {node} is not gone: its server has its database, as {name}"))

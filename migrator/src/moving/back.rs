@@ -70,8 +70,16 @@ impl LostMove {
         Failure::new(message).standing().hint(self.goes_on(record))
     }
 
+    /// What there is to be done about it.
+    pub(crate) fn instead(&self, record: &Move) -> String {
+        match self.is_open {
+            true => self.goes_on(record),
+            false => format!("`shardid abort {}` goes back to {}", record.id, record.source),
+        }
+    }
+
     /// How it goes on where the target was opened.
-    pub(crate) fn goes_on(&self, record: &Move) -> String {
+    fn goes_on(&self, record: &Move) -> String {
         let Move { id, target, .. } = record;
         match self.lost {
             Lost::Rows(_) => format!(

@@ -3,7 +3,7 @@
 use super::copies::{check_made_since, takes_along};
 use super::fence;
 use super::journal::Move;
-use super::move_session::{Batch, MoveSession};
+use super::move_session::{AGAIN, Batch, MoveSession};
 use super::progress::line;
 use crate::cuts;
 use crate::failure::Failure;
@@ -101,5 +101,5 @@ async fn gone_with_it(server: &mut MoveSession) -> Result<Vec<String>, Failure> 
 
 async fn still_used(server: &mut MoveSession, record: &Move) -> Failure {
     let what = format!("could not drop the copy in schema {}", record.schema);
-    fence::held(server, &record.schema, &what).await.hint(fence::AGAIN)
+    fence::held(server, &record.schema, &what).await.hint(AGAIN)
 }

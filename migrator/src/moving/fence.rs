@@ -9,10 +9,11 @@ use super::context::MoveContext;
 use super::elsewhere::{Elsewhere, Generators};
 use super::home::{Home, is_open};
 use super::journal::Move;
-use super::move_session::{Batch, MoveSession};
+use super::move_session::{AGAIN, Batch, MoveSession};
 use super::outcome::Fence;
 use super::progress::line;
 use super::sequences;
+use crate::cuts;
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
 use crate::postgres::effects::NodeSession;
@@ -99,10 +100,6 @@ pub(super) async fn switch_off(
     Ok(())
 }
 
-/// What helps where locks could not be had.
-pub(super) const AGAIN: &str =
-    "SELECT pg_terminate_backend(…) there ends one; then run the same command again";
-
 fn resume(record: &Move) -> String {
     if record.id == 0 {
         return AGAIN.to_owned();
@@ -159,7 +156,7 @@ pub(super) async fn guard(context: &mut MoveContext<'_>) -> Result<(), Failure> 
 /// is open there, and what was written since is there alone. Refuses to, unless that is accepted, and where a move back
 /// would drop it before it can be brought over.
 async fn fence_anew(context: &mut MoveContext<'_>) -> Result<(), Failure> {
-    let (id, shard, schema) = (context.record.id, context.record.shard, &context.record.schema);
+    let (id, shard) = (context.record.id, context.record.shard);
     let home = Home::of(&mut context.source, shard).await?;
     if home.is_none_or(|home| home.state != "open") {
         return Ok(());
@@ -181,6 +178,10 @@ async fn fence_anew(context: &mut MoveContext<'_>) -> Result<(), Failure> {
             .detail(format!("{source} was promoted or restored since, and what was written there after that is not on {target}"))
             .hint(hint));
     }
+    // Before it is closed: afterwards nothing shows it.
+    context.journal.note_reopened(&mut context.record).await?;
+    cuts::at(format_args!("reopened/noted"));
+    let schema = &context.record.schema;
     let query = sqlx::query_scalar(sql!("move/fence/raise.sql")).bind(shard.as_sql()).bind(schema);
     let statements = context.source.column(query).await?;
     match context.source.all_or_none(statements, LOCK_MS).await? {
@@ -290,6 +291,7 @@ async fn tell(
 ) -> Result<(), Failure> {
     let connection = crate::postgres::connect(node, address, "move").await?;
     let mut session = NodeSession { node: node.clone(), connection };
+    session.bound().await?;
     let map = ids::map(file).await?;
     let query = sqlx::query_as(sql!("move/journal/copy_version.sql"));
     let (known, held): (Option<i64>, Vec<i32>) =

@@ -243,6 +243,13 @@ impl MoveJournal {
         Ok(())
     }
 
+    /// Notes that the source was found open after the switch.
+    pub(crate) async fn note_reopened(&mut self, record: &mut Move) -> Result<(), Failure> {
+        self.note(sqlx::query(sql!("move/journal/reopened.sql")).bind(record.id)).await?;
+        record.reopened = true;
+        Ok(())
+    }
+
     /// The version of the map that placed a shard where it is.
     pub(crate) async fn version_of(&mut self, shard: Shard) -> Result<i64, Failure> {
         let query = sqlx::query_scalar(sql!("move/journal/version_of.sql")).bind(shard.as_sql());

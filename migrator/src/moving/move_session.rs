@@ -47,6 +47,10 @@ pub(super) struct FingerprintQueries {
 /// How long a claim waits for what an earlier program has under way.
 const CLAIM_MS: u64 = 10_000;
 
+/// What helps where locks could not be had.
+pub(super) const AGAIN: &str =
+    "SELECT pg_terminate_backend(…) there ends one; then run the same command again";
+
 /// How a batch of statements ended that may have to wait for locks.
 pub(super) enum Batch {
     Done,
@@ -166,6 +170,26 @@ impl MoveSession {
         failure(&self.node, error)
     }
 
+    /// The failure of a query, with who holds what it has waited for.
+    async fn waited_or(&mut self, error: &sqlx::Error) -> Failure {
+        let failure = self.failure(error);
+        if !is_sqlstate(error, "55P03") {
+            return failure;
+        }
+        let holders = sqlx::query_scalar::<_, String>(sql!("move/lockers.sql"));
+        let holders = holders.fetch_all(&mut self.connection).await.unwrap_or_default();
+        match holders.is_empty() {
+            true => failure,
+            false => {
+                let what = "it waits for a lock that somebody holds";
+                Failure::new(format!("{what}: {}", holders.join("; ")))
+                    .at(format!("node {}", self.node))
+                    .answered()
+                    .hint(AGAIN)
+            }
+        }
+    }
+
     /// All rows of a query.
     pub(crate) async fn rows<T>(
         &mut self,
@@ -175,7 +199,10 @@ impl MoveSession {
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
         let rows = query.fetch_all(&mut self.connection).await;
-        rows.map_err(|error| self.failure(&error))
+        match rows {
+            Ok(rows) => Ok(rows),
+            Err(error) => Err(self.waited_or(&error).await),
+        }
     }
 
     /// The row of a query that has at most one.
@@ -187,7 +214,10 @@ impl MoveSession {
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
         let row = query.fetch_optional(&mut self.connection).await;
-        row.map_err(|error| self.failure(&error))
+        match row {
+            Ok(row) => Ok(row),
+            Err(error) => Err(self.waited_or(&error).await),
+        }
     }
 
     /// The first column of a query's rows.
@@ -200,7 +230,10 @@ impl MoveSession {
         (T,): for<'r> FromRow<'r, PgRow>,
     {
         let rows = query.fetch_all(&mut self.connection).await;
-        rows.map_err(|error| self.failure(&error))
+        match rows {
+            Ok(rows) => Ok(rows),
+            Err(error) => Err(self.waited_or(&error).await),
+        }
     }
 
     /// Runs a query that changes something, together with the check of the term.

@@ -8,10 +8,10 @@ use super::ahead::descent;
 use super::back::open_on_source;
 use super::context::MoveContext;
 use super::elsewhere::Elsewhere;
-use super::fence::{self, AGAIN, lower_shard};
+use super::fence::{self, lower_shard};
 use super::home::Home;
 use super::journal::{Move, MoveJournal, older_catalog};
-use super::move_session::{MoveSession, Term};
+use super::move_session::{AGAIN, MoveSession, Term};
 use super::options::{Options, Verify};
 use super::progress::MoveProgress;
 use crate::cuts;
@@ -234,6 +234,7 @@ fn in_no_journal(shard: Shard, source: &NodeName, target: &NodeName, schema: Str
         whole: None,
         rules: None,
         opening: true,
+        reopened: false,
         was_switched: true,
         planned_us: 0,
         since_us: 0,

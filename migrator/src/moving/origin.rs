@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use shardid_cluster::{
-    Ahead, Descent, LeftoverKind, MoveKind, MoveState, NodeName, Origin, copy_ahead,
+    Ahead, CopyAhead, Descent, LeftoverKind, MoveKind, MoveState, NodeName, Origin, copy_ahead,
 };
 
-use super::ahead::descent;
+use super::ahead::{self, descent};
 use super::context::MoveContext;
 use super::journal::{Leftover, Move, MoveJournal};
 use super::move_session::MoveSession;
@@ -130,14 +130,11 @@ async fn look(
 /// What is the matter with a copy that may have more than its source.
 pub(crate) fn problem(record: &Move, why: Ahead) -> String {
     let Move { shard, source, target, .. } = record;
-    format!(
-        "the copy of shard {shard} on {target} may have rows that node {source} has lost: {why}"
-    )
+    let (node, home, stream) = (target.clone(), source.clone(), record.stream());
+    CopyAhead { shard: *shard, node, stream, home, why }.to_string()
 }
 
 /// What is to be done about it.
 pub(crate) fn mend(id: i64) -> String {
-    format!(
-        "compare both copies, and bring over what is missing, as docs/when-a-move-stops.md has it; then `shardid abort {id} --accept-loss`"
-    )
+    format!("{}; then `shardid abort {id} --accept-loss`", ahead::COMPARE)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::future::join_all;
 use semver::Version;
 use shardid_cluster::{
-    CatalogCluster, CatalogNode, CatalogTruth, Declared, Extension, Identity, MapVersion,
+    CatalogCluster, CatalogNode, CatalogTruth, Declared, Extension, Filled, Identity, MapVersion,
     Membership, Migration, NodeName, NodeTruth, Shard, ShardMap, ShardSet, Truth,
 };
 use shardid_ids::{Layout, LayoutError};
@@ -191,6 +191,8 @@ async fn look_inside(
         sent: ShardSet::new(),
         wholes: BTreeMap::new(),
         descent: None,
+        slots: Vec::new(),
+        filled: Vec::new(),
         copies: ShardSet::new(),
         unstamped: ShardSet::new(),
         copy_of: None,
@@ -249,7 +251,18 @@ async fn look_inside(
                 .fetch_optional(&mut *connection)
                 .await
                 .map_err(failed)?;
-            truth.descent = row.map(|row| Owner::from(row).descent);
+            if let Some(Owner { descent, slots }) = row.map(Owner::from) {
+                (truth.descent, truth.slots) = (Some(descent), slots);
+            }
+            let filled: Vec<(String, i32, Option<i64>)> = sqlx::query_as(sql!("look/filled.sql"))
+                .fetch_all(&mut *connection)
+                .await
+                .map_err(failed)?;
+            for (stream, shard, reached) in filled {
+                let shard = Shard::try_from(shard).map_err(|error| odd(error.to_string()))?;
+                let reached = reached.map(i64::cast_unsigned);
+                truth.filled.push(Filled { shard, stream, reached });
+            }
         }
         let fences: Vec<i32> = sqlx::query_scalar(sql!("look/fences.sql"))
             .fetch_one(&mut *connection)

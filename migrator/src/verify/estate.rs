@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
-use shardid_cluster::{CatalogTruth, NodeName, NodeTruth};
+use shardid_cluster::{CatalogTruth, NodeName, NodeTruth, Truth};
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{Connection, FromRow};
 
@@ -89,6 +89,12 @@ impl<'f> Estate<'f> {
     pub(super) fn catalog(&self) -> Option<&CatalogTruth> {
         let seen = self.visits.iter().find_map(|visit| visit.seen.catalog.as_ref());
         seen.filter(|catalog| catalog.map.version.0 > 0)
+    }
+
+    /// All of it, as a plan is made from; none without a catalog.
+    pub(super) fn truth(&self) -> Option<Truth> {
+        let catalog = self.catalog()?.clone();
+        Some(Truth { catalog, nodes: self.nodes(), streams: BTreeMap::new() })
     }
 
     /// The shards that moves have in hand now, by the journal.

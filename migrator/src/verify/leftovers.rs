@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shardid_cluster::NodeName;
+use shardid_cluster::{CopyAhead, NodeName, Shard, ShardSet};
 use sqlx::FromRow;
 
 use super::{Estate, Finding};
 use crate::failure::Failure;
-use crate::moving::ahead::{OldCopy, mend, problem};
+use crate::moving::ahead::{
+    COMPARE, OldCopy, cut_off as unfollowed, mend, problem, retire_instead,
+};
 use crate::moving::journal::{WholeRow, lineage};
-use crate::moving::{Move, MoveJournal, lost_sources, origin};
+use crate::moving::{Move, MoveJournal, lost_moves, lost_sources, origin};
 use crate::postgres::descent::{DescentRow, Owner};
 use crate::postgres::sql;
 
@@ -22,7 +24,7 @@ struct Object {
     ours: Option<String>,
     /// What gives it that name back.
     rename: Option<String>,
-    /// The shard that a fence is about.
+    /// The shard that a fence is about, or an old copy of which a publication is.
     shard: Option<i32>,
     mend: String,
 }
@@ -57,9 +59,11 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     known.extend(of_journal(estate).await?);
     moving.extend(estate.moving_now().await?);
     let mut ranked: Vec<(usize, Finding)> = Vec::new();
-    ranked.extend(lost_by_sources(estate).await?.into_iter().map(|finding| (ORDER.len(), finding)));
+    ranked.extend(lost_by_nodes(estate).await?.into_iter().map(|finding| (ORDER.len(), finding)));
     ranked.extend(cut_off(estate, &seen).await?.into_iter().map(|finding| (ORDER.len(), finding)));
     let places = Places::look(estate).await?;
+    let nowhere = nowhere(estate);
+    let ahead = estate.truth().map(|truth| truth.copies_ahead()).unwrap_or_default();
     let server_of: BTreeMap<String, i64> =
         seen.iter().map(|(node, server, _)| (node.to_string(), *server)).collect();
     // Roles and origins are of a server, whichever of its databases they serve.
@@ -83,13 +87,29 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
                 |ours: &str| known.contains(&(node.to_string(), kind.clone(), ours.to_owned()));
             // The map was read before: a move may have switched, and be about to open this copy.
             let is_moved = object.shard.is_some_and(|shard| moving.contains(&shard));
-            let finding = match (&object.ours, &object.rename) {
+            // With it is noted what its node closed a shard for: by that it is opened, there or here.
+            let is_needed = object.shard.is_some_and(|shard| nowhere.contains(&shard));
+            // What fills a copy tells how far that has got: it goes, and the copy out of the way, once both
+            // are compared.
+            let is_of = |copy: &&CopyAhead| match kind.as_str() {
+                "subscription" => copy.stream == *object.ours.as_ref().unwrap_or(name),
+                "fence" => object.shard == Some(copy.shard.as_sql()),
+                _ => false,
+            };
+            let more = ahead.iter().find(|copy| copy.node == node && is_of(copy));
+            let finding = match (&object.ours, &object.rename, more) {
+                _ if kind == "fence" && more.is_some() => None,
+                _ if kind == "publication" && is_needed => None,
                 _ if kind == "fence" && is_moved => None,
                 _ if kind == "fence" => places.of_copy(&node, &object),
-                (Some(ours), Some(rename)) if is_known(ours) => Some(Finding::on(
+                (Some(ours), Some(rename), _) if is_known(ours) => Some(Finding::on(
                     &node,
                     format!("{kind} {name} is {ours} of a move, by another name"),
                     format!("`{rename}`"),
+                )),
+                (.., Some(copy)) => Some(Finding::between(
+                    copy.to_string(),
+                    format!("{COMPARE}; then on {node} `{}`", object.mend),
                 )),
                 _ => Some(Finding::on(
                     &node,
@@ -115,15 +135,22 @@ async fn of_journal(estate: &mut Estate<'_>) -> Result<Known, Failure> {
     Ok(keeper.rows(sql!("verify/known_objects.sql")).await?.into_iter().collect())
 }
 
-/// New copies that may have rows which their source has lost: giving the move up drops them.
-async fn lost_by_sources(estate: &Estate<'_>) -> Result<Vec<Finding>, Failure> {
+/// New copies that may have rows which their source has lost: giving the move up drops them; and moves that are
+/// switched, and go back for what one of their nodes has lost.
+async fn lost_by_nodes(estate: &Estate<'_>) -> Result<Vec<Finding>, Failure> {
     let moves = MoveJournal::look(estate.file).await?.list(0).await?;
     let lost = lost_sources(estate.file, &moves).await?;
     let finding = |record: &Move| {
         let why = lost.get(&record.id)?;
         Some(Finding::between(origin::problem(record, *why), origin::mend(record.id)))
     };
-    Ok(moves.iter().filter_map(finding).collect())
+    let mut findings: Vec<Finding> = moves.iter().filter_map(finding).collect();
+    let back = lost_moves(estate.file).await?;
+    findings.extend(moves.iter().filter_map(|record| {
+        let back = back.get(&record.id)?;
+        Some(Finding::between(back.lost.problem(record), back.instead(record)))
+    }));
+    Ok(findings)
 }
 
 /// A move with an old copy, and what was noted of the node that has the shard.
@@ -135,10 +162,25 @@ struct Following {
     source: String,
     target: String,
     way_back: bool,
+    reopened: bool,
+    unfinished: bool,
     seal_system_identifier: Option<i64>,
     seal_timeline: Option<i64>,
     #[sqlx(flatten)]
     whole: WholeRow,
+}
+
+/// The old copies by the journal.
+async fn following(estate: &mut Estate<'_>) -> Result<Vec<Following>, Failure> {
+    let catalog = estate.file.declared.catalog.clone();
+    let keeper = estate.visits.iter_mut().find(|visit| visit.node == catalog);
+    let Some(keeper) = keeper else { return Ok(Vec::new()) };
+    keeper.rows(sql!("verify/following.sql")).await
+}
+
+/// Whether the old copy of a move is one still.
+async fn still_following(estate: &mut Estate<'_>, id: i64) -> Result<bool, Failure> {
+    Ok(following(estate).await?.iter().any(|row| row.id == id))
 }
 
 /// Old copies that follow by the journal, and have nothing to follow by, or may have followed
@@ -147,10 +189,7 @@ async fn cut_off(
     estate: &mut Estate<'_>,
     seen: &[(NodeName, i64, Vec<Object>)],
 ) -> Result<Vec<Finding>, Failure> {
-    let catalog = estate.file.declared.catalog.clone();
-    let keeper = estate.visits.iter_mut().find(|visit| visit.node == catalog);
-    let Some(keeper) = keeper else { return Ok(Vec::new()) };
-    let following: Vec<Following> = keeper.rows(sql!("verify/following.sql")).await?;
+    let following = following(estate).await?;
     if following.is_empty() {
         return Ok(Vec::new());
     }
@@ -169,14 +208,14 @@ async fn cut_off(
     let mut findings = Vec::new();
     for row in following {
         let followed = lineage(row.seal_system_identifier, row.seal_timeline);
-        let Following { id, shard, source, target, way_back, whole, .. } = row;
+        let Following { id, shard, source, target, way_back, reopened, whole, .. } = row;
         let name = format!("shardid_back_{id}");
         let is_seen = |node: &str| seen.iter().find(|(seen, ..)| seen.as_str() == node);
         let has_got = reached.get(&(source.clone(), name.clone())).copied();
         // A copy that nobody has looked at may be at any place.
         let owner = owners.get(&target).filter(|_| is_seen(&source).is_some());
         let whole = whole.read();
-        let copy = OldCopy { id, way_back, followed, whole, reached: has_got };
+        let copy = OldCopy { id, way_back, followed, whole, reached: has_got, reopened };
         let ahead = owner.and_then(|owner| owner.is_behind(&copy));
         let mut gone = Vec::new();
         for (kind, node) in [("slot", &target), ("subscription", &source)] {
@@ -185,15 +224,15 @@ async fn cut_off(
                 object.kind == kind
                     && (object.name == name || object.ours.as_deref() == Some(name.as_str()))
             };
-            if way_back && !objects.iter().any(is_it) {
-                gone.push(Finding::on(
-                    node,
-                    format!("{kind} {name} is gone, and the old copy of shard {shard} on {source} follows no more"),
-                    format!("it cannot be gone back to: `shardid retire {id}`"),
-                ));
+            // One that is unfinished may be at it.
+            if way_back && !row.unfinished && !objects.iter().any(is_it) {
+                let problem = unfollowed(kind, &name, shard, &source);
+                gone.push(Finding::on(node, problem, retire_instead(id)));
             }
         }
         match ahead {
+            // A move back may have switched meanwhile, and have ended what it followed by.
+            Some(_) if row.unfinished && !still_following(estate, id).await? => {}
             Some(why) => {
                 findings.push(Finding::between(problem(shard, source, target, why), mend(id)))
             }
@@ -201,6 +240,13 @@ async fn cut_off(
         }
     }
     Ok(findings)
+}
+
+/// The shards of the map that no node has.
+fn nowhere(estate: &Estate<'_>) -> BTreeSet<i32> {
+    let Some(truth) = estate.truth() else { return BTreeSet::new() };
+    let all = truth.nodes.keys().fold(ShardSet::new(), |all, node| all.or(&truth.nowhere(node)));
+    all.iter().map(Shard::as_sql).collect()
 }
 
 /// Where shards live, by the map, and in which schema there.

@@ -29,16 +29,17 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     }
     findings.extend(no_generators(estate).await?);
     findings.extend(shut(estate).await?);
-    let Some(catalog) = estate.catalog() else { return Ok(findings) };
-    let nodes = estate.nodes();
-    let held =
-        estate.visits.iter().fold(ShardSet::new(), |all, visit| all.or(&visit.seen.truth.held()));
-    for visit in &estate.visits {
-        let missing = catalog.map.on(&visit.node).without(&held).without(&catalog.moving);
-        let awaited = visit.seen.truth.awaited(&visit.node, &nodes);
+    let Some(truth) = estate.truth() else { return Ok(findings) };
+    for node in truth.nodes.keys() {
+        let mut missing = truth.nowhere(node);
+        for (shards, doubt) in truth.doubts(node) {
+            missing = missing.without(&shards);
+            findings.push(Finding::between(doubt.to_string(), doubt.hint()));
+        }
+        let (awaited, recalled) = (truth.awaited(node), truth.recalled(node));
         for shard in missing.and(&awaited).iter() {
             findings.push(Finding::on(
-                &visit.node,
+                node,
                 format!(
                     "shard {shard} should be open here, where a lost move was about to open it"
                 ),
@@ -46,9 +47,16 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
             ));
         }
         let missing = missing.without(&awaited);
-        for shard in missing.iter() {
+        for shard in missing.and(&recalled).iter() {
             findings.push(Finding::on(
-                &visit.node,
+                node,
+                format!("shard {shard} should be open here, and a lost move has closed it"),
+                "`shardid apply`",
+            ));
+        }
+        for shard in missing.without(&recalled).iter() {
+            findings.push(Finding::on(
+                node,
                 format!("shard {shard} should be here by the map, and is on no node"),
                 mend(
                     shard.as_sql(),

@@ -1,8 +1,8 @@
 -- What moves make in this database and on its server, by the names that they give it: kind,
--- name, what it is of ours by another name and what gives that back, the shard of a fence, and
--- what takes it away. A subscription may have been renamed: it is ours by its slot or its owner,
--- too. Roles and origins are of the whole server: those of another database are left out, and a
--- role that owns a subscription goes with that.
+-- name, what it is of ours by another name and what gives that back, the shard of a fence, or of
+-- the old copy that is published, and what takes it away. A subscription may have been renamed: it
+-- is ours by its slot or its owner, too. Roles and origins are of the whole server: those of another
+-- database are left out, and a role that owns a subscription goes with that.
 WITH role AS (
     SELECT oid, rolname FROM pg_roles WHERE rolname ~ '^shardid_(move|back)_[0-9]+$'
 ), subscription AS (
@@ -25,9 +25,14 @@ SELECT 'slot', slot_name::text, NULL, NULL, NULL, format('SELECT pg_drop_replica
   FROM pg_replication_slots
  WHERE slot_name ~ '^shardid_(move|back)_' AND database = current_database()
 UNION ALL
-SELECT 'publication', pubname::text, NULL, NULL, NULL, format('DROP PUBLICATION %I;', pubname)
-  FROM pg_publication
- WHERE pubname ~ '^shardid_(move|back)_'
+SELECT 'publication', p.pubname::text, NULL, NULL,
+       (SELECT max(s.shard) FROM shardid.shard s
+          JOIN pg_class c ON c.oid = s.sequence
+          JOIN pg_publication_namespace n ON n.pnnspid = c.relnamespace
+         WHERE n.pnpubid = p.oid AND s.state = 'moved'),
+       format('DROP PUBLICATION %I;', p.pubname)
+  FROM pg_publication p
+ WHERE p.pubname ~ '^shardid_(move|back)_'
 UNION ALL
 -- What it owns was made with its rights by code of a shard's owners, and would run with those of whoever took it over.
 SELECT 'role', r.rolname::text, NULL, NULL, NULL,

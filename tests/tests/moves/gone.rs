@@ -162,6 +162,14 @@ fn a_database_by_another_name_is_not_gone() {
     let correct = format!("correct `url` of node pg2, then `shardid resume {id}` without --gone");
     estate.declare(4, misspelt);
     is_refused("resume", "its server has its database, as app", &correct);
+    // The port of another node's server, which has no such database, says nothing of it.
+    let port = estate.node("pg3").port().to_string();
+    let elsewhere = |number: usize, url: String| match number {
+        2 => misspelt(2, url).replacen(&estate.node("pg2").port().to_string(), &port, 1),
+        _ => url,
+    };
+    estate.declare(4, elsewhere);
+    is_refused("resume", "another server answers at its address", &correct);
     estate.declare(4, |_, url| url);
     let rename = |from: &str, to: &str| {
         postgres(&format!("ALTER DATABASE {from} ALLOW_CONNECTIONS false"));

@@ -1,8 +1,10 @@
 //! The catalog is lost while a move stands switched, and the node that it was about to open is promoted without
 //! rows that had come to it: the node that has closed the shard has them all, and knows what the other one was.
 
-use shardid_tests::Server;
+use std::time::Duration;
+
 use shardid_tests::estate::{DATABASE, Estate};
+use shardid_tests::{Server, wait_until};
 
 use crate::catalog::{is_as_the_file_says, lose};
 use crate::gone::shard_on;
@@ -166,4 +168,135 @@ fn a_shard_that_goes_back_stays_where_it_is_whole_when_the_catalog_is_lost_as_we
     assert_eq!((estate.home(shard).as_str(), estate.psql("pg3", &rows(shard))), ("pg3", last));
     estate.psql("pg3", &write);
     assert!(estate.node("pg2").try_psql(DATABASE, &write).is_err());
+}
+
+/// Follows what `verify` says can be said in SQL, from the first line on.
+fn follow(estate: &Estate, verify: &str) {
+    for line in verify.lines() {
+        let Some((_, statements)) = line.rsplit_once(": `") else { continue };
+        if statements.starts_with("shardid") {
+            continue;
+        }
+        for statement in statements.trim_end_matches('`').split("; ") {
+            estate.psql(&line[..3], statement);
+        }
+    }
+}
+
+/// The note by which the shard goes back was named to be dropped, and then it was open nowhere, for good.
+#[test]
+fn what_a_shard_can_go_back_by_is_not_named_to_be_dropped_before_it_is_open() {
+    let mut estate = Estate::start(3, 4);
+    let (shard, write, standby) = close(&estate, &[], true);
+    let last = estate.psql("pg2", &rows(shard));
+    lose(&estate);
+    estate.run_cut("apply/before-Open-pg3", &["catalog", "rebuild", "--yes"]);
+    fail_over(&mut estate, "pg3", standby);
+    let says = format!(
+        "node pg3 may have lost rows of shard {shard} that had come to it: it was promoted or restored, and is on timeline 2"
+    );
+    let instead =
+        format!("`shardid catalog rebuild --accept-loss` opens shard {shard} on pg2 again");
+    let found = estate.run(&["verify"]).stdout;
+    assert!(found.contains(&says) && found.contains(&instead), "{found}");
+    assert!(!found.contains("was about to open it") && found.contains("left over"), "{found}");
+    follow(&estate, &found);
+    let found = estate.run(&["verify"]).stdout;
+    assert!(found.contains(&says) && !found.contains("left over"), "{found}");
+    let refused = estate.run(&["apply", "--yes"]);
+    assert!(refused.stderr.contains(&says), "{}", refused.stderr);
+
+    // Cut again, it says what there is to be done, and keeps the note as well.
+    let rebuild = ["catalog", "rebuild", "--yes", "--accept-loss"];
+    estate.run_cut("apply/before-Open-pg2", &rebuild);
+    let found = estate.run(&["verify"]).stdout;
+    let says = format!(
+        "pg2: shard {shard} should be open here, and a lost move has closed it: `shardid apply`\n"
+    );
+    assert!(found.contains(&says), "{found}");
+    assert!(!found.contains("an old copy is on") && !found.contains("PUBLICATION"), "{found}");
+    estate.run(&["apply", "--yes"]).ok();
+    is_as_the_file_says(&estate);
+    assert_eq!((estate.home(shard).as_str(), estate.psql("pg2", &rows(shard))), ("pg2", last));
+    estate.psql("pg2", &write);
+    assert!(estate.node("pg3").try_psql(DATABASE, &write).is_err());
+    let found = estate.run(&["verify"]).stdout;
+    assert!(found.contains("PUBLICATION"), "{found}");
+    follow(&estate, &found);
+    estate.run(&["verify"]).ok();
+}
+
+/// Its node was taken for whole, and the copy that had more was called one that no move knows.
+#[test]
+fn a_copy_that_has_what_a_promoted_source_has_lost_is_named_where_the_catalog_is_lost_as_well() {
+    for is_behind in [true, false] {
+        let mut estate = Estate::start(3, 4);
+        let (shard, write) = shard_on(&estate, "pg2");
+        estate.psql("pg2", &write);
+        let command = ["move", &shard.to_string(), "--to", "pg3", "--yes"];
+        let places = ("following/before-LowerFence", "switched/before-GuardSource");
+        let mut held = estate.run_held_then_cut(places.0, places.1, &command);
+        let standby = standby_behind(&estate, "pg2");
+        if is_behind {
+            estate.psql("pg2", &write);
+        }
+        let all = estate.psql("pg2", &rows(shard));
+        held.go_on();
+        assert_eq!(held.end().code, -1);
+        if !is_behind {
+            standby.start();
+            estate.node("pg2").wait_for(&standby);
+            standby.stop();
+        }
+        fail_over(&mut estate, "pg2", standby);
+        assert_eq!(estate.psql("pg2", &rows(shard)) != all, is_behind);
+        lose(&estate);
+        let says = format!(
+            "the copy of shard {shard} on pg3 may have rows that node pg2 has lost: it was promoted or restored, and is on timeline 2"
+        );
+        let shown = estate.run(&["catalog", "rebuild", "--dry-run"]).ok();
+        let said = estate.run(&["catalog", "rebuild", "--yes"]).stderr;
+        assert_eq!((shown.contains(&says), said.contains(&says)), (is_behind, is_behind), "{said}");
+        assert_eq!(estate.home(shard), "pg2");
+        let found = estate.run(&["verify"]).stdout;
+        assert_eq!(found.contains(&says), is_behind, "{found}");
+        assert_eq!(!found.contains("put it out of the way"), is_behind, "{found}");
+        assert_eq!(estate.psql("pg3", &rows(shard)), all);
+        if is_behind {
+            // Once both are compared, what filled it goes, and then the copy out of the way.
+            let line = found.lines().find(|line| line.starts_with(&says)).unwrap();
+            let (_, statements) = line.rsplit_once("; then on pg3 `").expect("a command");
+            for statement in statements.trim_end_matches('`').split("; ") {
+                estate.psql("pg3", statement);
+            }
+        }
+        follow(&estate, &estate.run(&["verify"]).stdout);
+        follow(&estate, &estate.run(&["verify"]).stdout);
+        estate.run(&["verify"]).ok();
+        let kept = format!("SELECT count(*), max(id) FROM shard_{shard:04}_left.item");
+        assert_eq!(estate.psql("pg3", &kept), all);
+    }
+}
+
+/// The same of an old copy, which had followed further.
+#[test]
+fn an_old_copy_that_has_what_a_promoted_node_has_lost_is_named_where_the_catalog_is_lost_as_well() {
+    let mut estate = Estate::start(3, 4);
+    let (shard, write) = shard_on(&estate, "pg2");
+    estate.run(&["move", &shard.to_string(), "--to", "pg3", "--yes"]).ok();
+    let standby = standby_behind(&estate, "pg3");
+    estate.psql("pg3", &write);
+    let last = estate.psql("pg3", &rows(shard));
+    wait_until(Duration::from_secs(60), "the old copy to have the row", || {
+        estate.psql("pg2", &rows(shard)) == last
+    });
+    fail_over(&mut estate, "pg3", standby);
+    lose(&estate);
+    let says = format!(
+        "the copy of shard {shard} on pg2 may have rows that node pg3 has lost: it was promoted or restored"
+    );
+    let said = estate.run(&["catalog", "rebuild", "--yes"]).stderr;
+    assert!(said.contains(&says), "{said}");
+    let found = estate.run(&["verify"]).stdout;
+    assert!(found.contains(&says) && !found.contains("out of the way"), "{found}");
 }

@@ -4,6 +4,8 @@ use std::fs;
 
 use shardid_tests::estate::{DATABASE, Estate};
 
+use crate::gone::shard_on;
+
 /// The cluster file without a node, or with one more name for a server.
 fn declare(estate: &Estate, nodes: &[(&str, &str)]) {
     declare_of(estate, 4, nodes);
@@ -264,4 +266,23 @@ fn verify_names_a_node_that_the_cluster_file_leaves_out() {
     declare(&estate, &[("pg1", "pg1"), ("paris", "pg2")]);
     let found = estate.run(&["verify"]).stdout;
     assert!(!found.contains("nobody has looked at it"), "{found}");
+}
+
+/// It was not on disk where the server has commits be asynchronous, and a crash took it back.
+#[test]
+fn what_a_node_was_told_of_the_map_is_on_disk() {
+    let estate = Estate::start_with(4, 4, |number, server| match number {
+        4 => server.conf("synchronous_commit = off").conf("wal_writer_delay = 10s"),
+        _ => server,
+    });
+    let (shard, _) = shard_on(&estate, "pg2");
+    for _ in 0..2 {
+        let other = if estate.home(shard) == "pg2" { "pg3" } else { "pg2" };
+        estate.run(&["move", &shard.to_string(), "--to", other, "--no-rollback", "--yes"]).ok();
+        estate.node("pg4").kill9();
+        estate.servers[3].start();
+        let says = format!("SELECT node FROM shardid.shard WHERE shard = {shard}");
+        assert_eq!(estate.psql("pg4", &says), other);
+        estate.run(&["retire", "--all", "--yes"]).ok();
+    }
 }

@@ -10,6 +10,11 @@ use crate::catalog::shard_on_pg1;
 /// Moves a shard to pg2, and has a standby of pg2 take over that lacks what is written last, if
 /// something is.
 fn fail_over(estate: &Estate, is_behind: bool) -> (u32, Server) {
+    fail_over_in(estate, is_behind, |_| ())
+}
+
+/// The same in the midst of something.
+fn fail_over_in(estate: &Estate, is_behind: bool, begin: impl Fn(u32)) -> (u32, Server) {
     let (shard, write) = shard_on_pg1(estate);
     estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
     let primary = estate.node("pg2");
@@ -28,6 +33,7 @@ fn fail_over(estate: &Estate, is_behind: bool) -> (u32, Server) {
     if !is_behind {
         primary.wait_for(&standby);
     }
+    begin(shard);
     primary.kill9();
     if is_behind {
         standby.start();
@@ -85,6 +91,42 @@ fn an_old_copy_that_is_no_further_than_the_promoted_server_is_retired() {
     let found = estate.run(&["verify"]).stdout;
     assert!(found.contains(&format!("cannot be gone back to: `shardid retire {id}`")), "{found}");
     assert!(!estate.run(&["moves"]).stderr.contains("has lost"));
+    let refused = estate.run(&["rollback", &id, "--yes"]).refused();
+    assert!(refused.contains(&format!("slot shardid_back_{id} is gone")), "{refused}");
+    assert!(refused.contains(&format!("`shardid retire {id}`")), "{refused}");
+    assert_eq!(estate.last_move(shard), id);
     estate.run(&["retire", &id, "--yes"]).ok();
     estate.run(&["verify"]).ok();
+}
+
+/// `verify` was silent as soon as it was gone back to, and a way back was begun that there is not.
+#[test]
+fn an_old_copy_that_has_more_is_named_also_while_it_is_gone_back_to() {
+    let says = |shard: u32| {
+        format!("the old copy of shard {shard} on pg1 may have rows that node pg2 has lost")
+    };
+    for place in ["following/before-AwaitClose", "fenced/before-CarryOver"] {
+        let estate = Estate::start(2, 4);
+        let (shard, _standby) = fail_over_in(&estate, true, |shard| {
+            estate.run_cut(place, &["rollback", &estate.last_move(shard), "--yes"]);
+        });
+        let found = estate.run(&["verify"]).stdout;
+        assert!(found.contains(&says(shard)), "{place}: {found}");
+        let id = estate.last_move(shard);
+        estate.run(&["abort", &id, "--yes"]).ok();
+        let found = estate.run(&["verify"]).stdout;
+        assert!(found.contains(&says(shard)), "{place}: {found}");
+    }
+    let estate = Estate::start(2, 4);
+    let (shard, _standby) = fail_over(&estate, true);
+    let id = estate.last_move(shard);
+    for how in ["--dry-run", "--yes"] {
+        let refused = estate.run(&["rollback", &id, how]).refused();
+        assert!(refused.contains(&says(shard)), "{refused}");
+        assert!(refused.contains("it cannot be gone back to"), "{refused}");
+        assert!(refused.contains(&format!("`shardid retire {id} --accept-loss`")), "{refused}");
+    }
+    assert_eq!(estate.last_move(shard), id);
+    let moves = estate.run(&["moves"]).stdout;
+    assert!(!moves.contains("follows"), "{moves}");
 }

@@ -1,10 +1,11 @@
 //! An old copy goes alone: whatever else would go with it is named, and stays.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use shardid_tests::estate::{DATABASE, schema};
+use shardid_tests::estate::{DATABASE, Estate, schema};
 use shardid_tests::wait_until;
 
+use crate::gone::shard_on;
 use crate::shared;
 
 /// Objects outside the schema that need something in it: what makes one, how it is named, and
@@ -253,4 +254,26 @@ fn the_role_of_a_stream_goes_where_somebody_has_dropped_the_subscription() {
     let retired = estate.run(&["retire", &id, "--yes"]);
     assert_eq!(retired.code, 0, "{}", retired.stderr);
     estate.assert_no_trace(shard);
+}
+
+/// It waited as long as somebody held the table, and said nothing.
+#[test]
+fn who_keeps_a_node_from_being_looked_at_is_named() {
+    let estate = Estate::start(3, 4);
+    let (shard, _) = shard_on(&estate, "pg2");
+    estate.run(&["move", &shard.to_string(), "--to", "pg3", "--yes"]).ok();
+    let id = estate.last_move(shard);
+    let mut holder = estate.node("pg3").connect(DATABASE);
+    holder.batch_execute("SET application_name = 'somebody'; BEGIN; LOCK TABLE shardid.cluster IN ACCESS EXCLUSIVE MODE").unwrap();
+    let begun = Instant::now();
+    let refused = estate.run(&["retire", &id, "--dry-run"]).refused();
+    assert!(refused.contains("somebody, idle in transaction"), "{refused}");
+    assert!(refused.contains("holds shardid.cluster"), "{refused}");
+    assert!(refused.contains("pg_terminate_backend"), "{refused}");
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    estate.node("pg2").kill9();
+    let refused = estate.run(&["retire", &id, "--gone", "pg2", "--yes"]).refused();
+    assert!(refused.contains("holds shardid.cluster"), "{refused}");
+    holder.batch_execute("ROLLBACK").unwrap();
+    estate.run(&["retire", &id, "--gone", "pg2", "--yes"]).ok();
 }

@@ -337,11 +337,32 @@ fn a_source_that_was_promoted_without_its_fence_is_closed_before_the_target_is_o
     let words = format!("shard {shard} is open on pg2, behind whose fence it was switched");
     assert!(refused.stderr.contains(&words), "{}", refused.stderr);
     assert!(estate.node("pg3").try_psql(DATABASE, &write).is_err());
+    let acknowledged = estate.psql("pg2", &format!("SELECT max(id) FROM shard_{shard:04}.item"));
+    estate.run_cut("reopened/noted", &["resume", &id, "--accept-loss"]);
     estate.run(&["resume", &id, "--accept-loss"]).ok();
     assert_eq!(estate.psql("pg3", &rows(shard)), all);
     estate.psql("pg3", &write);
     let closed = estate.node("pg2").try_psql(DATABASE, &write).expect_err("it is an old copy");
     assert!(closed.to_string().contains("pg3"), "{closed}");
+
+    // What was written there is there alone, and everybody says so.
+    let says = format!(
+        "the old copy of shard {shard} on pg2 may have rows that never came to node pg3: it was promoted or restored without the fence, and was open"
+    );
+    let instead = format!("`shardid retire {id} --accept-loss`");
+    let (found, moves) = (estate.run(&["verify"]).stdout, estate.run(&["moves"]).stderr);
+    assert!(found.contains(&says) && found.contains(&instead), "{found}");
+    assert!(moves.contains(&says) && moves.contains(&instead), "{moves}");
+    assert!(!moves.contains("goes back") && !moves.contains("drops it"), "{moves}");
+    for command in [&["retire", &id][..], &["retire", "--all"], &["rollback", &id]] {
+        let refused = estate.run(&[command, &["--yes"]].concat()).refused();
+        assert!(refused.contains(&says) && refused.contains(&instead), "{refused}");
+    }
+    assert_eq!(estate.last_move(shard), id);
+    let it = format!("SELECT count(*) FROM shard_{shard:04}.item WHERE id = {acknowledged}");
+    assert_eq!((estate.psql("pg2", &it), estate.psql("pg3", &it)), ("1".into(), "0".into()));
+    estate.run(&["retire", &id, "--yes", "--accept-loss"]).ok();
+    estate.run(&["verify"]).ok();
 }
 
 /// `resume --accept-loss` dropped its copy in the same breath, with rows that were acknowledged there.
@@ -368,6 +389,8 @@ fn a_move_back_drops_no_copy_that_was_promoted_without_its_fence_before_its_rows
         let words = format!("shard {shard} is open on pg3, behind whose fence it was switched");
         let moves = estate.run(&["moves"]).stderr;
         assert!(moves.contains(&words), "{place}: {moves}");
+        let found = estate.run(&["verify"]).stdout;
+        assert!(found.contains(&words), "{place}: {found}");
 
         if place == "switched/before-GuardSource" {
             let abort = format!("`shardid abort {id}`");

@@ -4,6 +4,7 @@ use crate::map::ShardMap;
 use crate::names::NodeName;
 use crate::plan::step::Step;
 use crate::set::ShardSet;
+use crate::truth::CopyAhead;
 
 /// What is to be done, in this order.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -39,6 +40,9 @@ pub enum Note {
     /// A node that got no shards because the map is older than it.
     #[error("node {0} holds no shards yet; `shardid rebalance` gives it its share")]
     Empty(NodeName),
+    /// A copy that may have more than the node on which a map that is made anew has the shard.
+    #[error("{0}; `shardid verify` says so until both are compared")]
+    CopyAhead(CopyAhead),
     /// A node on which the program may make no role to follow it by.
     #[error(
         "node {0} cannot be followed, so no shard is moved from it or to it: that takes a superuser in its `url`"

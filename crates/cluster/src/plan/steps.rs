@@ -196,6 +196,9 @@ fn connect(truth: &Truth, follower: &NodeName, streams: &[Stream]) -> Vec<Step> 
 fn notes(declared: &Declared, truth: &Truth, map: &ShardMap) -> Vec<Note> {
     let mut notes = Vec::new();
     let all = ShardSet::all(declared.shards);
+    if truth.catalog.rebuilt {
+        notes.extend(truth.copies_ahead().into_iter().map(Note::CopyAhead));
+    }
     let several = declared.postgres().count() > 1;
     for (name, seen) in in_file_order(declared, truth) {
         let node = name.clone();

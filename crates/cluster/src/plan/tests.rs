@@ -74,6 +74,8 @@ fn empty_server(number: i64) -> NodeTruth {
         sent: ShardSet::new(),
         wholes: BTreeMap::new(),
         descent: None,
+        slots: Vec::new(),
+        filled: Vec::new(),
         copies: ShardSet::new(),
         unstamped: ShardSet::new(),
         copy_of: None,

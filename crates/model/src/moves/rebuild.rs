@@ -58,6 +58,8 @@ fn truth(number: usize, node: &Node, rules: Rules) -> NodeTruth {
         sent: when(is_moved && node.sent.is_some()),
         wholes: note.map(|life| (shard, whole(life))).into_iter().collect(),
         descent: Some(descent(node.life, left)),
+        slots: Vec::new(),
+        filled: Vec::new(),
         copies: ShardSet::new(),
         unstamped: ShardSet::new(),
         copy_of: None,

@@ -30,6 +30,8 @@ pub(crate) struct Move {
     pub(crate) rules: Option<String>,
     /// Whether somebody may have written to the target.
     pub(crate) opening: bool,
+    /// Whether the source was found open after the switch, as one that was promoted without its fence.
+    pub(crate) reopened: bool,
     /// Whether the map has had the shard on the target by it.
     pub(crate) was_switched: bool,
     pub(crate) planned_us: i64,
@@ -94,6 +96,7 @@ pub(super) struct MoveRow {
     whole: WholeRow,
     rules: Option<String>,
     opening: bool,
+    reopened: bool,
     was_switched: bool,
 }
 
@@ -156,6 +159,7 @@ impl TryFrom<MoveRow> for Move {
             whole: row.whole.read(),
             rules: row.rules,
             opening: row.opening,
+            reopened: row.reopened,
             was_switched: row.was_switched,
             planned_us: row.planned_us,
             since_us: row.since_us,

@@ -23,7 +23,8 @@ pub(crate) struct NodeSession {
 
 impl NodeSession {
     /// Bounds the time that changes wait for others, and nothing else: what a
-    /// role's settings allow a statement may be too short for a batch of shards.
+    /// role's settings allow a statement may be too short for a batch of shards. And has
+    /// what is committed be on disk: the others have been told of it then.
     pub(crate) async fn bound(&mut self) -> Result<(), Failure> {
         self.run(sqlx::query(sql!("apply/limits.sql")).bind(LOCK_TIMEOUT)).await
     }

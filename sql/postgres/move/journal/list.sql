@@ -16,6 +16,7 @@ SELECT move, shard, source, target, kind, rollback_of, schema, way_back, state, 
        (to_jsonb(m) ->> 'origin_database')::bigint AS origin_database,
        to_jsonb(m) ->> 'rules' AS rules,
        to_jsonb(m) ->> 'open_begun_at' IS NOT NULL AS opening,
+       to_jsonb(m) ->> 'reopened_at' IS NOT NULL AS reopened,
        EXISTS (SELECT FROM shardid.move_log l WHERE l.move = m.move AND l.state = 'switched') AS was_switched
   FROM (SELECT m.*, o.is_over, row_number() OVER (PARTITION BY o.is_over ORDER BY move DESC) AS age
           FROM shardid.move m

@@ -18,6 +18,7 @@ const PLACES: &str = include_str!("places.txt");
 const ELSEWHERE: &[(&str, &str)] = &[
     ("without/", "a move of which one node is gone for good: tests/moves/gone.rs"),
     ("rebuild/", "a catalog that is made anew beside a mover: tests/moves/rebuild.rs"),
+    ("reopened/", "a source that was promoted without its fence: tests/moves/switched.rs"),
     ("tickets/", "a change of ticket servers: tests/tickets/cut.rs and second.rs"),
     ("schema/before-grants", "a server of tickets: tests/tickets"),
 ];

@@ -1,7 +1,7 @@
 //! A catalog that is lost, or older than the nodes.
 
 use super::*;
-use crate::truth::CatalogTruth;
+use crate::truth::{CatalogTruth, Filled};
 
 /// Has a node know a version of the map.
 fn tell(seen: &mut NodeTruth, version: i64) {
@@ -221,4 +221,45 @@ fn a_map_that_was_told_is_not_taken_for_a_move() {
     }
     at_pg2.insert("pg3".into(), set("0-1"));
     assert!(truth.awaited(&node("pg2")).is_empty(), "it has gone on from there");
+}
+
+/// It was taken for the shard without a word, and the copy for one that nobody needs.
+#[test]
+fn a_copy_that_has_more_than_the_node_that_a_map_is_taken_from_is_named() {
+    let declared = declared(8, &[("pg1", 1), ("pg2", 1), ("pg3", 1)]);
+    let mut truth = living(&declared);
+    truth.catalog = CatalogTruth::default();
+    let shard = truth.nodes[&node("pg2")].open.iter().next().unwrap();
+    let now = Lineage { system_identifier: 2, timeline: 2 };
+    descend(&mut truth, Descent { now, database: 5, position: 900, left: vec![(1, 499)] });
+    let named = |truth: &Truth| {
+        let mut truth = truth.clone();
+        truth.rebuild_map(&declared, false).unwrap();
+        let notes = plan_of(&declared, &truth).unwrap().notes;
+        let copies = notes.into_iter().filter(|note| matches!(note, Note::CopyAhead(_)));
+        copies.map(|note| note.to_string()).collect::<Vec<_>>()
+    };
+    let fill = |truth: &mut Truth, reached| {
+        let filled = Filled { shard, stream: "shardid_move_1".into(), reached: Some(reached) };
+        truth.nodes.get_mut(&node("pg3")).unwrap().filled = vec![filled];
+    };
+    assert_eq!(named(&truth), Vec::<String>::new());
+    fill(&mut truth, 499);
+    assert_eq!(named(&truth), Vec::<String>::new());
+    fill(&mut truth, 500);
+    let says = format!(
+        "the copy of shard {shard} on pg3 may have rows that node pg2 has lost: it was promoted or restored, and is on timeline 2"
+    );
+    let found = named(&truth);
+    assert!(found.len() == 1 && found[0].starts_with(&says), "{found:?}");
+    // It has what it is filled by, or another one has, from where it was before.
+    for name in ["pg2", "pg1"] {
+        let mut slot = truth.clone();
+        slot.nodes.get_mut(&node(name)).unwrap().slots.push("shardid_move_1".into());
+        assert_eq!(named(&slot), Vec::<String>::new(), "{name}");
+    }
+    // It is on no other node than the one that has the shard.
+    let filled = std::mem::take(&mut truth.nodes.get_mut(&node("pg3")).unwrap().filled);
+    truth.nodes.get_mut(&node("pg2")).unwrap().filled = filled;
+    assert_eq!(named(&truth), Vec::<String>::new());
 }
