@@ -17,7 +17,9 @@
 //!
 //! Where the position is unknown, ids begin beyond the *horizon*: an instant in WAL that
 //! no lease of any generator of the database reaches past. That is so after a crash, in a
-//! new file, a copy, a restored dump, and on a new timeline.
+//! new file, a copy, a restored dump, and on a new timeline. In a long tick they also begin
+//! where the clock is in it: of a database that another one takes the place of, what it gave
+//! since lies before that, once the clock has passed it.
 //!
 //! Leases and the horizon count in *indexes*: positions in a row, so many slots a tick. A
 //! tick may be long, and what is beyond a part of one need not be beyond the whole.
@@ -320,6 +322,10 @@ pub fn visit(page: &Page, server: &Server, request: &Request<'_>) -> Result<Visi
         let beyond = request
             .beyond
             .ok_or(Refusal::UnknownPast { lsn: page.lsn, restarted: !page.is_called })?;
+        // Whoever had it before has waited for what it gave, by its share of the tick.
+        if !server.made_here && (0..layout.ticks()).contains(&now) {
+            last = last.max(Some(Position { tick: now, slot: layout.slot_at(request.now_us) }));
+        }
         if beyond >= 0 {
             let end = layout.index_of(layout.last_position());
             let horizon = Some(layout.position_of(beyond.min(end)));
