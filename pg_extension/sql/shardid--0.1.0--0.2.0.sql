@@ -542,7 +542,7 @@ COMMENT ON FUNCTION shardid.raise_horizon(bigint, text) IS
 CREATE FUNCTION shardid.floor_within_drift(floor bigint, layout text) RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'floor_within_drift_wrapper';
 COMMENT ON FUNCTION shardid.floor_within_drift(bigint, text) IS
-    'the last id of a dropped generator, or the first one that is further ahead of the clock than ids may be; null where there is none';
+    'the last id of a dropped generator, or one that is as far ahead of the clock as ids may be, if it is further; null where there is none';
 
 CREATE FUNCTION shardid.go_on_above(sequence regclass, last bigint) RETURNS void
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'go_on_above_wrapper';
@@ -775,6 +775,7 @@ DECLARE
     called boolean;
     last bigint;
     furthest bigint;
+    known bigint;
     begins_at timestamptz;
 BEGIN
     IF rule.ticks = 1 AND rule.slots = 1 THEN
@@ -795,14 +796,18 @@ BEGIN
         IF floor >= shardid.id_at(clock_timestamp(), layout) THEN
             PERFORM shardid.raise_horizon(shardid.floor_within_drift(floor, layout), layout);
         END IF;
-        begins_at := rule.epoch + rule.tick * (first / (rule.shards * rule.slots))::float8;
+        known := shardid.last_id_at_most(NULL::regclass, shard::bigint, layout);
+        begins_at := rule.epoch + rule.tick * (shardid.first_id(shard::bigint, layout,
+            greatest(floor, CASE WHEN replaces THEN known END)) / (rule.shards * rule.slots))::float8;
         IF begins_at > clock_timestamp() + current_setting('shardid.max_drift')::interval THEN
             RAISE WARNING 'ids of sequence % begin at %', generator, begins_at
                 USING DETAIL = CASE WHEN rule.epoch > clock_timestamp() THEN format('Layout "%s" begins then.', layout)
-                        ELSE format('Ids that shard %s had before went as far.', shard) END,
-                    HINT = 'It gives none before, but for shardid.max_drift.' || CASE WHEN rule.epoch > clock_timestamp() THEN '' ELSE
+                        WHEN floor > known THEN format('Ids that shard %s had before went as far.', shard)
+                        ELSE format('How far ids of shard %s went in the present tick is not known: it begins with the next one.', shard) END,
+                    HINT = 'It gives none before that, or shardid.max_drift before it where that is a tick or more.'
+                        || CASE WHEN rule.epoch <= clock_timestamp() AND floor > known THEN
                         format(' If these were never given out, as after a setval() by mistake: ALTER SEQUENCE %s RESTART WITH %s;',
-                            generator, shardid.first_id(shard::bigint, layout, NULL::bigint)) END;
+                            generator, shardid.first_id(shard::bigint, layout, NULL::bigint)) ELSE '' END;
         END IF;
     ELSE
         PERFORM shardid.check_owner(generator, 'shardid.shard'::regclass);

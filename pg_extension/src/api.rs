@@ -298,18 +298,22 @@ fn raise_horizon(id: i64, layout: &[u8]) {
     }
 }
 
-/// The last id of a dropped generator, whose place another one takes; or the first one that is a
-/// tick further ahead of the clock than ids may be, if it lies beyond that. `None` where none can be.
+/// The last id of a dropped generator, whose place another one takes; or, if its tick is further
+/// ahead of the clock than ids may be, where ids may be. `None` where none can be.
 ///
 /// What lies beyond that is before the horizon already, or was never given out: somebody has set a
-/// sequence to it.
+/// sequence to it, or taken a number by `nextval`.
 #[pg_extern]
 fn floor_within_drift(floor: i64, layout: &[u8]) -> Option<i64> {
     let rule = self::layout(&given(layout));
     let drift_us = settings::max_drift_us().max(settings::max_drift_of_any_us());
-    let farthest = rule.tick_at(clocks::now_us().saturating_add(drift_us));
-    let beyond = farthest.saturating_add(1).min(rule.ticks() - 1);
-    (beyond >= 0).then(|| floor.min(beyond * rule.per_tick()))
+    let until_us = clocks::now_us().saturating_add(drift_us);
+    let is_within = rule.tick_of(floor).is_some_and(|tick| tick <= rule.tick_at(until_us));
+    if is_within {
+        return Some(floor);
+    }
+    let position = rule.position_of(rule.index_at(until_us)).min(rule.last_position());
+    (position.tick >= 0).then(|| position.tick * rule.per_tick() + position.slot)
 }
 
 /// Has the horizon be a drift ahead of the clock where a generator comes from elsewhere, with

@@ -331,6 +331,21 @@ pub(crate) fn too_far_ahead(
         ))
 }
 
+/// The same of one whose past is not known, and that begins beyond what all others can have given.
+pub(crate) fn beyond_all_others(too_far: Report, sequence: &str) -> Report {
+    let detail = format!(
+        "Of the last ids of {sequence} nothing is known, as after a crash, a promotion or ALTER SEQUENCE: it begins beyond all that any shard of this database may have given out, which may be as far ahead."
+    );
+    let hint = too_far.hint.unwrap_or_default();
+    Report {
+        detail: Some(detail),
+        hint: Some(format!(
+            "{hint} SELECT shard, drift FROM shardid.shards; shows how far each is."
+        )),
+        ..too_far
+    }
+}
+
 /// A generator has no ids left of the present tick, in the transaction that made it.
 pub(crate) fn ahead_where_made(sequence: &str, shard: i64) -> Report {
     Report::new(

@@ -105,7 +105,7 @@ impl Generator {
                     }
                     if left_us <= 0 {
                         let begins_us = facts.layout.time_us(ready_tick + drift_max);
-                        return Err(report::too_far_ahead(
+                        let too_far = report::too_far_ahead(
                             &name(),
                             facts.shard.number(),
                             // From now to where its tick begins, not in whole ticks. The clock may
@@ -113,7 +113,11 @@ impl Generator {
                             (begins_us - clocks::now_us()).max(1_000),
                             settings::max_drift_us(),
                             settings::max_wait_ms(),
-                        ));
+                        );
+                        return Err(match request.beyond {
+                            Some(_) => report::beyond_all_others(too_far, &name()),
+                            None => too_far,
+                        });
                     }
                     nap(wait_us.min(left_us));
                 }

@@ -500,6 +500,58 @@ fn a_shard_that_was_set_ahead_by_mistake_takes_no_other_along_when_it_is_dropped
     run(&mut client, "SELECT next_id(4)");
 }
 
+/// One plain `nextval` of a shard with ticks of a day is of the next one. The shard dropped and made again, all
+/// others were refused until then, after a crash.
+#[test]
+fn a_nextval_of_a_long_tick_takes_no_other_generator_along_when_its_shard_is_dropped() {
+    let database = Database::fresh();
+    let mut client = database.connect();
+    run(&mut client, "SET client_min_messages = error; SELECT create_shard(5); SELECT next_id(5)");
+    for (tick, slots) in
+        [("24 h", 1_000_000_i64), ("24 h", 1_000_000_000), ("1 h", 1_000_000), ("5 min", 1_000_000)]
+    {
+        let make = format!(
+            "SELECT create_layout('long', '2026-01-01Z', '{tick}', 64, {slots}); SELECT create_shard(4, layout => 'long')"
+        );
+        run(&mut client, &make);
+        run(&mut client, "SELECT next_id(4); SELECT nextval('shard_0004.shard_id_seq')");
+        run(&mut client, "SELECT drop_shard(4); SELECT create_shard(4, layout => 'long')");
+        let ahead = "SELECT (last_value / 1e6 - extract(epoch FROM clock_timestamp()))::float8 FROM shardid.horizon";
+        let ahead = one::<f64>(&mut client, ahead);
+        assert!(ahead < 11.0, "{tick}, {slots}: {ahead} s ahead");
+        run(
+            &mut client,
+            "DROP EXTENSION shardid CASCADE; DROP SCHEMA shard_0004, shard_0005 CASCADE; CREATE EXTENSION shardid; SELECT create_shard(5)",
+        );
+    }
+}
+
+/// It was refused for the rest of its tick, and nothing had said so; or what was said had a hint that does not help.
+#[test]
+fn a_generator_that_is_made_again_and_waits_for_its_next_tick_says_so() {
+    let database = Database::fresh();
+    database.psql("SELECT create_shard(5); SELECT next_id(5)");
+    database.psql("SELECT create_layout('day', date_trunc('second', now()) - interval '12 h', '24 h', 64, 1000000)");
+    for (make, drop) in [
+        ("create_shard(7, layout => 'day')", "SELECT drop_shard(7)"),
+        ("create_id_sequence('q', 8, 'day')", "DROP SEQUENCE q"),
+    ] {
+        let first = notices(&database, &format!("SELECT {make}"));
+        assert!(!first.contains("WARNING"), "{first}");
+        database.psql(drop);
+        let again = notices(&database, &format!("SELECT {make}"));
+        assert!(again.contains("WARNING:  ids of sequence"), "{again}");
+        assert!(
+            again.contains("in the present tick is not known: it begins with the next one"),
+            "{again}"
+        );
+        assert!(!again.contains("RESTART"), "{again}");
+    }
+    let refusal = expect_error(&mut database.connect(), "SELECT next_id(7)", "55000");
+    assert!(refusal.detail.contains("beyond all that any shard of this database"), "{refusal:?}");
+    assert!(refusal.hint.contains("SELECT shard, drift FROM shardid.shards"), "{refusal:?}");
+}
+
 /// Each round began where the lease of the one before ended, and had a whole one of its own: a test suite was
 /// 10 s ahead of the clock after six.
 #[test]
