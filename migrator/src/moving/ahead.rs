@@ -6,6 +6,7 @@ use shardid_cluster::{Ahead, Descent, Lineage, MoveKind, NodeName, Whole, ahead,
 
 use super::context::MoveContext;
 use super::journal::Move;
+use super::member::check_member;
 use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -168,6 +169,9 @@ pub(crate) async fn check_way_back(file: &ClusterFile, record: &Move) -> Result<
     let Move { id, shard, source, target, .. } = record;
     let mut old = MoveSession::look(file, source).await?;
     let mut new = MoveSession::look(file, target).await?;
+    for node in [&mut old, &mut new] {
+        check_member(node, file).await?;
+    }
     let (why, owner) = look(&mut old, &mut new, record).await?;
     if let Some(why) = why {
         return Err(refused(record, why).detail("it cannot be gone back to"));
