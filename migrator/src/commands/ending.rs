@@ -191,7 +191,7 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
         if *state == MoveState::Switched && gone == Some(&record.target) {
             return Ok(Todo::Do(format!("shard {shard} goes back to {source}")));
         }
-        if let Some(back) = lost.get(id).filter(|_| gone.is_none()) {
+        if let Some(back) = lost.get(id).filter(|back| gone.is_none() && back.goes_back(record)) {
             if back.is_open {
                 return Err(back.open_there(record));
             }

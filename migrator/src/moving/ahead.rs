@@ -121,6 +121,14 @@ pub(super) fn open_behind_fence(source: &NodeName) -> String {
     format!("open on {source}, behind whose fence it was switched")
 }
 
+/// What there is to be done where the source of a move is open, behind whose fence it was switched.
+pub(super) fn close_and_open(record: &Move) -> String {
+    let Move { id, source, target, .. } = record;
+    format!(
+        "bring that to {target} when it is open; `shardid resume {id} --accept-loss` closes {source} and opens {target}, which has all that was written before the fence"
+    )
+}
+
 /// What there is to be done where both nodes of a move back have the shard open.
 pub(super) fn open_on_both(record: &Move) -> String {
     let Move { id, source, target, .. } = record;

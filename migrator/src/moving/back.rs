@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use shardid_cluster::{Ahead, MoveEvent, MoveKind, MoveState};
 
-use super::ahead::{has_lost, may_lack, open_behind_fence, open_on_both};
+use super::ahead::{close_and_open, has_lost, may_lack, open_behind_fence, open_on_both};
 use super::context::MoveContext;
 use super::elsewhere::{Elsewhere, Generators};
 use super::fence;
@@ -70,9 +70,15 @@ impl LostMove {
         Failure::new(message).standing().hint(self.goes_on(record))
     }
 
+    /// Whether it does: a move whose source is open goes on, once what was written there may be left.
+    pub(crate) fn goes_back(&self, record: &Move) -> bool {
+        record.kind == MoveKind::Rollback || !matches!(self.lost, Lost::Fence)
+    }
+
     /// What there is to be done about it.
     pub(crate) fn instead(&self, record: &Move) -> String {
         match self.is_open {
+            _ if !self.goes_back(record) => close_and_open(record),
             true => self.goes_on(record),
             false => format!("`shardid abort {}` goes back to {}", record.id, record.source),
         }
@@ -90,14 +96,19 @@ impl LostMove {
     }
 }
 
-/// The switched moves that go back, by number; as far as their nodes answer.
+/// The switched moves that go back, or of which the source is open, by number; as far as their nodes answer.
 pub(crate) async fn lost_moves(file: &ClusterFile) -> Result<BTreeMap<i64, LostMove>, Failure> {
     let moves = MoveJournal::look(file).await?.list(0).await?;
     let mut found = BTreeMap::new();
     for record in moves.iter().filter(|record| record.state == MoveState::Switched) {
         let Ok(mut target) = MoveSession::look(file, &record.target).await else { continue };
         let mut source = MoveSession::look(file, &record.source).await.ok();
-        if let Ok(Some(lost)) = Lost::look(source.as_mut(), &mut target, record).await {
+        let Ok(mut lost) = Lost::look(source.as_mut(), &mut target, record).await else { continue };
+        if let (None, Some(source)) = (lost, &mut source) {
+            // It is fenced, until it is an old copy.
+            lost = is_open(source, record.shard).await?.then_some(Lost::Fence);
+        }
+        if let Some(lost) = lost {
             let is_open = is_open(&mut target, record.shard).await?;
             found.insert(record.id, LostMove { lost, is_open });
         }

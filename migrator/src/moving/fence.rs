@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use shardid_cluster::{LeftoverKind, MapVersion, MoveKind, NodeName, Shard, ShardSet};
 
-use super::ahead::{open_behind_fence, open_on_both};
+use super::ahead::{close_and_open, open_behind_fence, open_on_both};
 use super::context::MoveContext;
 use super::elsewhere::{Elsewhere, Generators};
 use super::home::{Home, is_open};
@@ -166,9 +166,7 @@ async fn fence_anew(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     if !context.options.accept_loss || drops_it_first {
         let (source, target) = (&context.source.node, &context.target.node);
         let hint = match context.record.kind {
-            MoveKind::Copy => format!(
-                "bring that to {target} when it is open; `shardid resume {id} --accept-loss` closes {source} and opens {target}, which has all that was written before the fence"
-            ),
+            MoveKind::Copy => close_and_open(&context.record),
             MoveKind::Rollback if is_open => open_on_both(&context.record),
             MoveKind::Rollback => format!(
                 "`shardid abort {id}` leaves it on {source}, and keeps the old copy on {target}, which has all that was written before the fence"

@@ -39,7 +39,7 @@ pub(super) async fn carry_over(
         let query = sqlx::query_scalar(sql!("move/sequence/rules.sql")).bind(schema);
         statements = context.source.column(query).await?;
     }
-    statements.extend(positions(context).await?);
+    statements.extend(positions(context, false).await?);
     match context.target.all_or_none(vec![statements.join(";\n")], 1_000).await? {
         Batch::Done => Ok(Fence::Held),
         Batch::LockTimeout => {
@@ -67,7 +67,8 @@ pub(super) fn let_go(context: &mut MoveContext<'_>) {
 /// Runs statements on the source, together with those that close its sequences.
 ///
 /// Where the program was cut between the switch and here, nobody held them: they
-/// are carried over once more, unless the target gives numbers already.
+/// are carried over once more. A target that gives numbers already is only told of ids that the
+/// source has given since, where that was found open: it goes on above them.
 pub(super) async fn close_with(
     context: &mut MoveContext<'_>,
     statements: Vec<String>,
@@ -76,7 +77,12 @@ pub(super) async fn close_with(
     if !was_held && !hold(context, LOCK_MS).await? {
         return Ok(Batch::LockTimeout);
     }
-    let fresh = if was_held { Vec::new() } else { positions(context).await? };
+    let is_open = is_open(&mut context.target, context.record.shard).await?;
+    let fresh = match (was_held, is_open) {
+        (true, _) => Vec::new(),
+        (false, true) if !context.record.reopened => Vec::new(),
+        (false, only_generators) => positions(context, only_generators).await?,
+    };
     let schema = context.record.schema.clone();
     let holding = holding(context);
     let mut all = vec![format!("SET LOCAL lock_timeout = {LOCK_MS}")];
@@ -88,10 +94,18 @@ pub(super) async fn close_with(
     if let Batch::LockTimeout = done {
         return Ok(Batch::LockTimeout);
     }
-    if !fresh.is_empty() && !is_open(&mut context.target, context.record.shard).await? {
-        return context.target.all_or_none(vec![fresh.join(";\n")], 1_000).await;
+    if fresh.is_empty() {
+        return Ok(Batch::Done);
     }
-    Ok(Batch::Done)
+    let mut statements = vec![fresh.join(";\n")];
+    if is_open {
+        let shut = sqlx::query_as(sql!("move/sequence/shut.sql"));
+        let shut: Vec<(String, String)> =
+            context.target.rows(shut.bind(context.record.shard.as_sql())).await?;
+        let (shut, open): (Vec<_>, Vec<_>) = shut.into_iter().unzip();
+        statements = shut.into_iter().chain(statements).chain(open).collect();
+    }
+    context.target.all_or_none(statements, LOCK_MS as u64).await
 }
 
 /// Closes the sequences of an old copy that was nearly gone back to.
@@ -135,8 +149,11 @@ fn holding<'r>(context: &'r mut MoveContext<'_>) -> &'r mut MoveSession {
     context.holding.as_mut().expect("it was prepared")
 }
 
-/// Where the sequences stand, as statements for the other copy.
-async fn positions(context: &mut MoveContext<'_>) -> Result<Vec<String>, Failure> {
+/// Where the sequences stand, or the generators alone, as statements for the other copy.
+async fn positions(
+    context: &mut MoveContext<'_>,
+    only_generators: bool,
+) -> Result<Vec<String>, Failure> {
     let (mut generators, mut last_ids, mut layouts) = (Vec::new(), Vec::new(), Vec::new());
     for Given { oid, last, layout } in &context.given {
         generators.push(*oid);
@@ -148,7 +165,8 @@ async fn positions(context: &mut MoveContext<'_>) -> Result<Vec<String>, Failure
         .bind(generators)
         .bind(last_ids)
         .bind(layouts)
-        .bind(context.record.shard.as_sql());
+        .bind(context.record.shard.as_sql())
+        .bind(only_generators);
     holding(context).column(query).await
 }
 

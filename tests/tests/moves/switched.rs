@@ -336,6 +336,13 @@ fn a_source_that_was_promoted_without_its_fence_is_closed_before_the_target_is_o
     assert_eq!(refused.code, 3, "{}", refused.stderr);
     let words = format!("shard {shard} is open on pg2, behind whose fence it was switched");
     assert!(refused.stderr.contains(&words), "{}", refused.stderr);
+    let instead = format!("`shardid resume {id} --accept-loss` closes pg2");
+    let (found, moves) = (estate.run(&["verify"]).stdout, estate.run(&["moves"]).stderr);
+    for said in [&found, &moves] {
+        assert!(said.contains(&words) && said.contains(&instead), "{said}");
+    }
+    let refused = estate.run(&["abort", &id, "--yes"]);
+    assert!(refused.stderr.contains("is switched and cannot be aborted"), "{}", refused.stderr);
     assert!(estate.node("pg3").try_psql(DATABASE, &write).is_err());
     let acknowledged = estate.psql("pg2", &format!("SELECT max(id) FROM shard_{shard:04}.item"));
     estate.run_cut("reopened/noted", &["resume", &id, "--accept-loss"]);
@@ -361,6 +368,49 @@ fn a_source_that_was_promoted_without_its_fence_is_closed_before_the_target_is_o
     assert_eq!(estate.last_move(shard), id);
     let it = format!("SELECT count(*) FROM shard_{shard:04}.item WHERE id = {acknowledged}");
     assert_eq!((estate.psql("pg2", &it), estate.psql("pg3", &it)), ("1".into(), "0".into()));
+    estate.run(&["retire", &id, "--yes", "--accept-loss"]).ok();
+    estate.run(&["verify"]).ok();
+}
+
+/// A promoted source goes ahead of the clock, and gives ids there. The target, where it was open already, went on at the
+/// clock, and gave them again.
+#[test]
+fn a_target_that_is_open_goes_on_above_what_its_promoted_source_has_given() {
+    let mut estate = Estate::start(3, 4);
+    let (shard, write) = shard_on(&estate, "pg2");
+    estate.psql(
+        "pg2",
+        &format!("SELECT create_id_sequence('shard_{shard:04}.own', {shard}); {write}"),
+    );
+    let mut held = estate.run_held_then_cut(
+        "following/before-LowerFence",
+        "switched/after-OpenTarget",
+        &["move", &shard.to_string(), "--to", "pg3", "--yes"],
+    );
+    let standby = standby_behind(&estate, "pg2");
+    estate.psql("pg2", &write);
+    held.go_on();
+    assert_eq!(held.end().code, -1);
+    let id = estate.last_move(shard);
+    fail_over(&mut estate, "pg2", standby);
+    let generators = [format!("next_id({shard})"), format!("next_id_from('shard_{shard:04}.own')")];
+    let given: Vec<String> = generators
+        .iter()
+        .map(|next| {
+            estate.psql("pg2", &format!("SELECT max({next}) FROM generate_series(1, 5000)"))
+        })
+        .collect();
+    // What is no generator is not put back to where it stands on the old node.
+    let serial = format!("shard_{shard:04}.line_serial_seq");
+    estate.psql("pg3", &format!("SELECT setval('{serial}', 77)"));
+    estate.psql("pg3", &write);
+    estate.run(&["resume", &id, "--accept-loss"]).ok();
+    for (next, given) in generators.iter().zip(&given) {
+        let above = format!("SELECT {next} > {given}");
+        assert_eq!(estate.psql("pg3", &above), "t", "{next}");
+    }
+    assert_eq!(estate.psql("pg3", &format!("SELECT last_value FROM {serial}")), "77");
+    estate.psql("pg3", &write);
     estate.run(&["retire", &id, "--yes", "--accept-loss"]).ok();
     estate.run(&["verify"]).ok();
 }
