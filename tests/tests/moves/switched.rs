@@ -404,6 +404,10 @@ fn a_target_that_is_open_goes_on_above_what_its_promoted_source_has_given() {
     let serial = format!("shard_{shard:04}.line_serial_seq");
     estate.psql("pg3", &format!("SELECT setval('{serial}', 77)"));
     estate.psql("pg3", &write);
+    // What closed pg2 by hand was named first, and no command went on with the move after it.
+    let found = estate.run(&["verify"]).stdout;
+    let instead = format!("`shardid resume {id} --accept-loss` closes pg2");
+    assert!(found.contains(&instead) && !found.contains("state = 'moved'"), "{found}");
     estate.run(&["resume", &id, "--accept-loss"]).ok();
     for (next, given) in generators.iter().zip(&given) {
         let above = format!("SELECT {next} > {given}");
