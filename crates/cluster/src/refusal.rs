@@ -369,7 +369,7 @@ impl Refusal {
                 format!("put [nodes.{node}] back and empty it first: `shardid drain {node}`")
             }
             Self::NeededByMoves { node, moves } => format!(
-                "put [nodes.{node}] back; `shardid moves` shows what can be done with each: `shardid resume {0}` ends one that stands, `shardid retire {0}` drops an old copy, and `shardid retire --all --gone {node}` forgets those that are gone with the node",
+                "put [nodes.{node}] back with the address that it had; `shardid moves` shows what can be done with each: `shardid resume {0}` ends one that stands, `shardid retire {0}` drops an old copy, and `shardid retire --all --gone {node}` forgets those that are gone with the node",
                 moves.first().copied().unwrap_or_default()
             ),
             Self::RenamedAtWork { from, moves, .. } => format!(

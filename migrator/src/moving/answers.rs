@@ -18,6 +18,15 @@ pub(super) async fn check_gone(
     node: &NodeName,
     instead: &str,
 ) -> Result<(), Failure> {
+    // One that nobody can look at may be well, and have the shard open.
+    if file.address(node).is_err() {
+        return Err(Failure::new(format!(
+            "node {node} is not taken for gone: it is not in the cluster file, and nobody can look whether it answers"
+        ))
+        .hint(format!(
+            "put [nodes.{node}] back with the address that it had, then run the same command again"
+        )));
+    }
     let (catalog, _) = ids::catalog(file).await?;
     let answers = || Failure::new(format!("node {node} answers")).hint(instead);
     match MoveSession::look(file, node).await {

@@ -29,18 +29,19 @@ impl<'a> MoveContext<'a> {
 }
 
 /// Names the way on where the node that a move waits for never comes back.
-fn without(failure: Failure, record: &Move, gone: GoneNode) -> Failure {
-    if failure.is_answer() {
+fn without(failure: Failure, file: &ClusterFile, record: &Move, gone: GoneNode) -> Failure {
+    let node = if gone == GoneNode::Source { &record.source } else { &record.target };
+    // One that is not in the file is not taken for gone.
+    if failure.is_answer() || file.address(node).is_err() {
         return failure;
     }
-    let Move { id, state, source, target, .. } = record;
+    let Move { id, state, .. } = record;
     let ends = |state| effects_without(state, gone).is_some();
     let word = match next_state(record.kind, *state, MoveEvent::Abort) {
         _ if ends(*state) => "resume",
         Ok(next) if ends(next) => "abort",
         _ => return failure,
     };
-    let node = if gone == GoneNode::Source { source } else { target };
     failure.detail(format!("where {node} never comes back: `shardid {word} {id} --gone {node}`"))
 }
 
@@ -57,7 +58,8 @@ impl ClaimedMove {
         let mut journal = MoveJournal::open(file).await?;
         let mut record = journal.begin(id).await?;
         let source = MoveSession::connect(file, &record.source).await;
-        let mut source = source.map_err(|failure| without(failure, &record, GoneNode::Source))?;
+        let mut source =
+            source.map_err(|failure| without(failure, file, &record, GoneNode::Source))?;
         check_member(&mut source, file).await?;
         journal.claim(&mut record, &mut [&mut source]).await?;
         Ok(Self { journal, record, source })
@@ -74,7 +76,7 @@ impl ClaimedMove {
             Ok(target) => target,
             Err(failure) => {
                 self.relieve().await?;
-                return Err(without(failure, &self.record, GoneNode::Target));
+                return Err(without(failure, file, &self.record, GoneNode::Target));
             }
         };
         // One that knows a newer map may have the shard open: then the fence has to stand.

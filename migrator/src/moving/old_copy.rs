@@ -62,7 +62,7 @@ pub(crate) async fn check_old_copy(
     }
     let id = record.id;
     let mut server = MoveSession::look(file, &record.source).await.map_err(|failure| {
-        if failure.is_answer() {
+        if failure.is_answer() || file.address(&record.source).is_err() {
             return failure;
         }
         failure.detail(format!(

@@ -3,6 +3,7 @@
 use shardid_tests::estate::{DATABASE, Estate};
 
 use crate::catalog::shard_on_pg1;
+use crate::nodes::declare_of;
 
 /// A shard on a node that is not pg1, which keeps the catalog, and a statement that writes to it.
 pub(crate) fn shard_on(estate: &Estate, node: &str) -> (u32, String) {
@@ -170,6 +171,13 @@ fn a_database_by_another_name_is_not_gone() {
     };
     estate.declare(4, elsewhere);
     is_refused("resume", "another server answers at its address", &correct);
+    // Of one that is not in the file nobody knows anything; it was opened on both.
+    declare_of(&estate, 4, &[("pg1", "pg1"), ("pg3", "pg3")]);
+    let back = "put [nodes.pg2] back with the address that it had";
+    is_refused("resume", "node pg2 is not taken for gone: it is not in the cluster file", back);
+    let stands = estate.run(&["resume", &id]).stderr;
+    assert!(stands.contains("add [nodes.pg2]") && !stands.contains("--gone"), "{stands}");
+    assert!(estate.node("pg3").try_psql(DATABASE, &write).is_err());
     estate.declare(4, |_, url| url);
     let rename = |from: &str, to: &str| {
         postgres(&format!("ALTER DATABASE {from} ALLOW_CONNECTIONS false"));

@@ -11,7 +11,7 @@ fn declare(estate: &Estate, nodes: &[(&str, &str)]) {
     declare_of(estate, 4, nodes);
 }
 
-fn declare_of(estate: &Estate, shards: u32, nodes: &[(&str, &str)]) {
+pub(crate) fn declare_of(estate: &Estate, shards: u32, nodes: &[(&str, &str)]) {
     let mut text = format!("[cluster]\nname = \"photos\"\nshards = {shards}\ncatalog = \"pg1\"\n");
     for (name, server) in nodes {
         let url = estate.node(server).url(DATABASE);
@@ -118,12 +118,20 @@ fn a_node_with_old_copies_that_never_comes_back_can_go() {
     let first = moves.lines().next().expect("there were some").to_owned();
     let refused = estate.run(&["retire", &first, "--gone", "pg2", "--yes"]).refused();
     assert!(refused.contains("is on pg3, not on pg2"), "{refused}");
+    // Nobody had looked whether it was gone, and it may have had rows that the shard had lost.
+    for of in ["--all", &first] {
+        let refused = estate.run(&["retire", of, "--gone", "pg3", "--yes"]).refused();
+        assert!(refused.contains("node pg3 is not taken for gone"), "{refused}");
+        assert!(refused.contains("put [nodes.pg3] back with the address"), "{refused}");
+    }
+    declare_of(&estate, 6, &[two[0], two[1], ("pg3", "pg3")]);
     let told = estate.run(&["retire", "--all", "--gone", "pg3", "--dry-run"]).ok();
     assert!(told.contains("forget the old copy of shard"), "{told}");
     // One that is cut goes on.
     estate.run_cut("gone/slot", &["retire", &first, "--gone", "pg3", "--yes"]);
     estate.run(&["retire", "--all", "--gone", "pg3", "--yes"]).ok();
     estate.run(&["retire", &first, "--gone", "pg3", "--yes"]).ok();
+    declare_of(&estate, 6, &two);
     estate.run(&["apply", "--yes"]).ok();
     estate.run(&["verify"]).ok();
     for (node, _) in two {
