@@ -23,6 +23,16 @@ pub const SAID: &[(&str, &str, &str)] = &[
         "DROP OWNED BY",
         "of a role that no move in the journal knows; what it owns was made by code of a shard's owners, and holds none of the shard's rows",
     ),
+    (
+        "move/clean/unguarded.sql",
+        "CREATE TRIGGER shardid_fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s",
+        "puts the guard back that refuses these",
+    ),
+    (
+        "move/clean/unguarded.sql",
+        "CREATE TRIGGER shardid_fence_rows BEFORE INSERT OR UPDATE OR DELETE ON %s",
+        "puts the guard back that refuses these",
+    ),
     ("verify/plain_defaults.rs", "DROP IDENTITY", "the column stays, and so do its rows"),
     ("tickets/problems.rs", "CALL shardid.drop_shard(…)", "it drops a generator, and no rows"),
     (

@@ -1,6 +1,7 @@
 //! What would be lost if a copy of a shard were dropped?
 
 use shardid_cluster::MoveState;
+use sqlx::FromRow;
 
 use super::journal::Move;
 use super::move_session::MoveSession;
@@ -36,18 +37,43 @@ pub(super) fn check_made_since(
     )))
 }
 
-/// Refuses to drop a copy whose guard somebody has switched off, with what may have come there.
-pub(super) async fn check_guarded(server: &mut MoveSession, record: &Move) -> Result<(), Failure> {
+/// A table whose guard was switched off, or is not there.
+#[derive(Debug, FromRow)]
+pub(crate) struct Unguarded {
+    pub(crate) schema: String,
+    pub(crate) name: String,
+    pub(crate) shard: i32,
+    pub(crate) is_missing: bool,
+    /// What puts it back.
+    pub(crate) mend: String,
+}
+
+/// The tables of an old copy whose guard does not hold.
+pub(super) async fn unguarded(
+    server: &mut MoveSession,
+    record: &Move,
+) -> Result<Vec<Unguarded>, Failure> {
     let query = sqlx::query_as(sql!("move/clean/unguarded.sql"));
-    let mut off: Vec<(String, String, String)> = server.rows(query).await?;
-    off.retain(|(schema, ..)| *schema == record.schema);
-    let [(_, first, _), others @ ..] = off.as_slice() else { return Ok(()) };
+    let query = query.bind(vec![record.schema.clone()]).bind(vec![record.shard.as_sql()]);
+    let mut off: Vec<Unguarded> = server.rows(query).await?;
+    off.retain(|it| it.schema == record.schema);
+    Ok(off)
+}
+
+/// Refuses to drop a copy whose guard somebody has switched off or dropped, with what may have come there.
+pub(super) fn check_guarded(
+    server: &MoveSession,
+    record: &Move,
+    off: &[Unguarded],
+) -> Result<(), Failure> {
+    let [first, others @ ..] = off else { return Ok(()) };
     let more =
         if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-    let mend: Vec<&str> = off.iter().map(|(.., mend)| mend.as_str()).collect();
+    let what = if off.iter().any(|it| it.is_missing) { "dropped" } else { "switched off" };
+    let mend: Vec<&str> = off.iter().map(|it| it.mend.as_str()).collect();
     Err(Failure::new(format!(
-        "the copy in schema {} cannot be dropped: the guard of table {first}{more} was switched off, and what somebody has written there would go with it",
-        record.schema
+        "the copy in schema {} cannot be dropped: the guard of table {}{more} was {what}, and what somebody has written there would go with it",
+        record.schema, first.name
     ))
     .at(format!("node {}", server.node))
     .hint(format!(

@@ -57,6 +57,7 @@ pub(crate) use capacity::Pace;
 pub(crate) use checks::{Checked, check_all};
 pub(crate) use claimed::ClaimedMove;
 pub(crate) use context::MoveContext;
+pub(crate) use copies::Unguarded;
 pub(crate) use drive::drive;
 pub(crate) use gone::{Without, check_gone, end_without};
 pub(crate) use journal::{Move, MoveJournal};

@@ -6,7 +6,7 @@ use shardid_cluster::{LeftoverKind, MoveKind, MoveState, NodeName};
 
 use super::ahead::check_not_ahead;
 use super::answers;
-use super::copies::{check_guarded, check_made_since, outside_of, takes_along};
+use super::copies::{check_guarded, check_made_since, outside_of, takes_along, unguarded};
 use super::drop_copy::drop_schema;
 use super::home::Home;
 use super::journal::{Move, MoveJournal, overtaken};
@@ -71,7 +71,7 @@ pub(crate) async fn check_old_copy(
         ))
     })?;
     check_member(&mut server, file).await?;
-    look_at_old_copy(&mut server, record).await?;
+    look_at_old_copy(file, &mut server, record).await?;
     check_owner(file, &mut server, record).await?;
     if accept_loss || record.retiring {
         return Ok(());
@@ -153,14 +153,32 @@ async fn owner(
     Ok((owner, server, home))
 }
 
-async fn look_at_old_copy(server: &mut MoveSession, record: &Move) -> Result<(), Failure> {
+async fn look_at_old_copy(
+    file: &ClusterFile,
+    server: &mut MoveSession,
+    record: &Move,
+) -> Result<(), Failure> {
     let schema = record.schema.as_str();
     let of_schema = |text: &'static str| sqlx::query_scalar::<_, String>(text).bind(schema);
+    let mut off = unguarded(server, record).await?;
+    if off.iter().any(|it| it.is_missing) {
+        // A table that the node with the shard has not was made there since.
+        let there = named_by_owner(file, record).await?;
+        off.retain(|it| !it.is_missing || there.contains(&it.name));
+    }
+    check_guarded(server, record, &off)?;
     let made = server.column(of_schema(sql!("move/clean/made_since.sql"))).await?;
     check_made_since(server, record, &made)?;
-    check_guarded(server, record).await?;
     let outside = outside_of(server, schema).await?;
     if outside.is_empty() { Ok(()) } else { Err(takes_along(server, record, &outside)) }
+}
+
+/// The tables that the node with the shard has, by their names in the old copy.
+async fn named_by_owner(file: &ClusterFile, record: &Move) -> Result<BTreeSet<String>, Failure> {
+    let (_, mut server, home) = owner(file, record).await?;
+    let query = sqlx::query_scalar(sql!("move/clean/named.sql"));
+    let query = query.bind(home.schema).bind(record.schema.as_str());
+    Ok(server.column::<String>(query).await?.into_iter().collect())
 }
 
 /// A move that stands and is going back to an old copy.
@@ -197,7 +215,7 @@ async fn drop_old_copy(
         if let Some(going) = going_back(&mut journal, id).await? {
             return Err(going);
         }
-        look_at_old_copy(&mut source, &record).await?;
+        look_at_old_copy(file, &mut source, &record).await?;
         check_owner(file, &mut source, &record).await?;
         if !accept_loss {
             check_not_ahead(&mut source, &mut target, &record).await?;

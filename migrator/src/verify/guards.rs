@@ -1,8 +1,10 @@
-//! Old copies whose guard was switched off: what is written there is lost with them.
+//! Old copies and fences of which a guard was switched off, or is not there: what is written there is lost with
+//! them.
 
 use super::{Estate, Finding};
 use crate::failure::Failure;
-use crate::postgres::sql;
+use crate::moving::Unguarded;
+use crate::postgres::{failure, sql};
 
 pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
     let catalog = estate.file.declared.catalog.clone();
@@ -13,18 +15,36 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     let kept: Vec<(i32, String, String)> = keeper.rows(sql!("verify/kept.sql")).await?;
     let mut findings = Vec::new();
     for visit in estate.installed() {
-        let off: Vec<(String, String, String)> =
-            visit.rows(sql!("move/clean/unguarded.sql")).await?;
-        for (schema, name, mend) in off {
-            let mut copies = kept.iter().filter(|(_, node, _)| node == visit.node.as_str());
-            let copy = copies.find(|(_, _, of)| *of == schema);
-            findings.extend(copy.map(|(shard, ..)| {
-                Finding::on(
-                    &visit.node,
-                    format!("the guard of {name}, in the old copy of shard {shard}, was switched off, and what somebody has written there goes with the copy"),
-                    format!("take that to where the shard lives, then `{mend}`"),
-                )
-            }));
+        let copies = kept.iter().filter(|(_, node, _)| node == visit.node.as_str());
+        let (shards, schemas): (Vec<i32>, Vec<&str>) =
+            copies.map(|(shard, _, schema)| (*shard, schema.as_str())).unzip();
+        let query = sqlx::query_as(sql!("move/clean/unguarded.sql")).bind(&schemas).bind(&shards);
+        let found: Result<Vec<Unguarded>, _> = query.fetch_all(&mut visit.connection).await;
+        for it in found.map_err(|error| failure(&visit.node, &error))? {
+            let Unguarded { schema, name, shard, is_missing, mend } = it;
+            let is_copy = schemas.contains(&schema.as_str());
+            let place = match is_copy {
+                true => format!("in the old copy of shard {shard}"),
+                false => format!("behind the fence of shard {shard}"),
+            };
+            let problem = match is_missing {
+                false => format!("the guard of {name}, {place}, was switched off"),
+                true => format!(
+                    "{name}, {place}, has no guard: that was dropped, or the table was made there since"
+                ),
+            };
+            let (loses, first) = match is_copy {
+                true => (
+                    ", and what somebody has written there goes with the copy",
+                    "take that to where the shard lives, then ",
+                ),
+                false => (", and it takes writes", ""),
+            };
+            findings.push(Finding::on(
+                &visit.node,
+                format!("{problem}{loses}"),
+                format!("{first}`{mend}`"),
+            ));
         }
     }
     Ok(findings)

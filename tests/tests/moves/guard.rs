@@ -171,8 +171,64 @@ fn a_guard_that_was_switched_off_is_found_and_put_back_before_its_copy_is_droppe
         );
         expect_error(&mut client, &replica, "SI001");
     }
+    // One that was dropped is no better.
+    let drop = |shard: u32, of: &[&str]| {
+        for trigger in of {
+            estate.psql("pg1", &format!("DROP TRIGGER {trigger} ON shard_{shard:04}.item"));
+        }
+    };
+    let new = |whole: &[String]| {
+        let mut now: Vec<String> = found();
+        now.retain(|line| !whole.contains(line));
+        now
+    };
+    let mend = |line: &str| {
+        let mut quoted = line.split('`').filter(|part| part.contains("CREATE TRIGGER"));
+        estate.psql("pg1", quoted.next().expect("a statement"));
+    };
+    for of in [&["shardid_fence", "shardid_fence_rows"][..], &["shardid_fence"]] {
+        drop(shard, of);
+        let lines = new(&whole);
+        let says = format!(
+            "pg1: {schema}.item, in the old copy of shard {shard}, has no guard: that was dropped, or the table was made there since, and what somebody has written there goes with the copy: take that to where the shard lives, then `CREATE TRIGGER shardid_fence"
+        );
+        assert!(matches!(&lines[..], [line] if line.starts_with(&says)), "{lines:?}");
+        let refused = estate.run(&["retire", &id, "--yes"]).refused();
+        let says = format!("the guard of table {schema}.item was dropped");
+        assert!(refused.contains(&says) && !refused.contains("has made"), "{refused}");
+        mend(&lines[0]);
+        assert_eq!(found(), whole);
+        let mut client = estate.node("pg1").connect("app");
+        for how in ["origin", "replica"] {
+            let write = format!(
+                "SET session_replication_role = {how}; INSERT INTO {schema}.item (n) VALUES (-1)"
+            );
+            expect_error(&mut client, &write, "SI001");
+        }
+    }
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.mine (id bigint)"));
+    let refused = estate.run(&["retire", &id, "--yes"]).refused();
+    let says = format!("somebody has made table {schema}.mine there");
+    assert!(refused.contains(&says), "{refused}");
+    estate.psql("pg1", &format!("DROP TABLE {schema}.mine"));
     estate.run(&["retire", &id, "--yes"]).ok();
     estate.assert_no_trace(shard);
+
+    // Nor is a fence.
+    let other = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has another");
+    estate.make_tables(other);
+    estate.run_cut("fenced/before-next", &["move", &other.to_string(), "--to", "pg2", "--yes"]);
+    let whole: Vec<String> = found();
+    drop(other, &["shardid_fence", "shardid_fence_rows"]);
+    let lines = new(&whole);
+    let says =
+        format!("pg1: shard_{other:04}.item, behind the fence of shard {other}, has no guard");
+    assert!(matches!(&lines[..], [line] if line.starts_with(&says)), "{lines:?}");
+    mend(&lines[0]);
+    let insert = format!("INSERT INTO shard_{other:04}.item (n) VALUES (-1)");
+    expect_error(&mut estate.node("pg1").connect("app"), &insert, "SI002");
+    estate.run(&["abort", &estate.last_move(other), "--yes"]).ok();
+    estate.assert_no_trace(other);
 }
 
 /// A transaction that began before the switch sees the shard's row as it was, and the refusal
