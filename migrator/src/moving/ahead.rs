@@ -98,7 +98,7 @@ pub(super) async fn check_target(
     if accept_loss && may_open {
         return Ok(());
     }
-    let back = format!("`shardid abort {id}` goes back to {source}, which has them all");
+    let back = format!("`shardid abort {id}{}", goes_back(record));
     let hint = match instead {
         Instead::OpenWithout => format!(
             "bring back a server that has them; or `shardid resume {id} --gone {source} --accept-loss` goes on without"
@@ -109,6 +109,18 @@ pub(super) async fn check_target(
         Instead::GoBack => back,
     };
     Err(Failure::new(format!("node {target} {}: {why}", may_lack(shard))).hint(hint))
+}
+
+/// What the end of a command does that has a move go back, and the word that it wants where the target had been
+/// opened: the source has not what was written there since.
+pub(super) fn goes_back(record: &Move) -> String {
+    let Move { source, target, opening, .. } = record;
+    match opening {
+        false => format!("` goes back to {source}, which has them all"),
+        true => format!(
+            " --accept-loss` goes back to {source}, without what was written on {target} since it was opened"
+        ),
+    }
 }
 
 /// What is the matter with a node that has lost rows of a shard.

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use shardid_cluster::{Ahead, MoveEvent, MoveKind, MoveState};
 
-use super::ahead::{close_and_open, has_lost, may_lack, open_behind_fence, open_on_both};
+use super::ahead::{
+    close_and_open, goes_back, has_lost, may_lack, open_behind_fence, open_on_both,
+};
 use super::context::MoveContext;
 use super::elsewhere::{Elsewhere, Generators};
 use super::fence;
@@ -80,6 +82,8 @@ impl LostMove {
         match self.is_open {
             _ if !self.goes_back(record) => close_and_open(record),
             true => self.goes_on(record),
+            // What was written on the target is not on the source.
+            false if record.opening => format!("`shardid abort {}{}", record.id, goes_back(record)),
             false => format!("`shardid abort {}` goes back to {}", record.id, record.source),
         }
     }
