@@ -31,13 +31,26 @@ fn left_out(estate: &Estate<'_>) -> Vec<Finding> {
         .filter(|(node, known)| estate.file.declared.node(node).is_none() && !is_looked_at(known));
     known
         .map(|(node, _)| {
-            let mend = match catalog.map.on(node).is_empty() {
-                true => "`shardid apply` takes it out of the catalog".to_owned(),
-                false => format!("put [nodes.{node}] into the file: shards live there by the map"),
+            let mend = match (catalog.map.on(node).is_empty(), catalog.needed.get(node)) {
+                (false, _) => {
+                    format!("put [nodes.{node}] into the file: shards live there by the map")
+                }
+                (true, Some(moves)) if !moves.is_empty() => format!(
+                    "put [nodes.{node}] into the file: `shardid moves` shows {}, which {} it",
+                    named(moves),
+                    if moves.len() == 1 { "needs" } else { "need" }
+                ),
+                (true, _) => "`shardid apply` takes it out of the catalog".to_owned(),
             };
             let problem =
                 "it is in the catalog, and not in the cluster file: nobody has looked at it";
             Finding::on(node, problem, mend)
         })
         .collect()
+}
+
+/// The moves of a list.
+fn named(moves: &[i64]) -> String {
+    let numbers: Vec<String> = moves.iter().map(i64::to_string).collect();
+    format!("move{} {}", if moves.len() == 1 { "" } else { "s" }, numbers.join(", "))
 }

@@ -99,6 +99,8 @@ pub(crate) fn hurts(state: MoveState) -> &'static str {
 /// Says what can be done with moves that stand, and with old copies, but for those of which more is to be
 /// said.
 pub(crate) fn what_to_do(moves: &[Move], held: &BTreeSet<i64>) {
+    // Of a shard that a move has in hand nothing else is done before that has ended.
+    let standing: ShardSet = moves.iter().filter(|m| !m.state.is_over()).map(|m| m.shard).collect();
     let moves: Vec<&Move> = moves.iter().filter(|m| !held.contains(&m.id)).collect();
     for record in moves.iter().filter(|m| !m.state.is_over()) {
         let id = record.id;
@@ -115,7 +117,9 @@ pub(crate) fn what_to_do(moves: &[Move], held: &BTreeSet<i64>) {
             record.planned_by
         ));
     }
-    let first = |which: fn(&Move) -> bool| moves.iter().find(|m| which(m)).map(|m| m.id);
+    let first = |which: fn(&Move) -> bool| {
+        moves.iter().find(|m| which(m) && !standing.contains(m.shard)).map(|m| m.id)
+    };
     match (first(Move::can_roll_back), first(Move::has_old_copy)) {
         (Some(follows), Some(_)) => talk::line(format_args!(
             "old copies: `shardid rollback {follows}` goes back, `shardid retire {follows}` drops it"

@@ -34,6 +34,11 @@ fn a_node_can_go_once_no_move_needs_it_and_one_database_is_one_node() {
     let moves =
         estate.psql("pg1", "SELECT string_agg(move::text, ', ' ORDER BY move) FROM shardid.move");
     assert!(refused.contains(&format!("but moves {moves} need it")), "{refused}");
+    let found = estate.run(&["verify"]).stdout;
+    let says = format!(
+        "put [nodes.pg2] into the file: `shardid moves` shows moves {moves}, which need it"
+    );
+    assert!(found.contains(&says), "{found}");
     declare(&estate, &[("pg1", "pg1"), ("pg2", "pg2")]);
     estate.run(&["retire", "--all", "--yes"]).ok();
     declare(&estate, &[("pg1", "pg1")]);
