@@ -207,7 +207,8 @@ pub(crate) struct Retire {
 
     /// A node that never comes back: forget the old copies that were there
     ///
-    /// It is refused while the node answers.
+    /// It is refused while the node answers. Rows that an old copy alone had are gone with the node, so
+    /// that --accept-loss is not said beside it.
     #[arg(long, value_name = "NODE")]
     pub(crate) gone: Option<NodeName>,
 
