@@ -224,7 +224,14 @@ async fn note_all(
             let above = options.restored().above(&ticket);
             (above > 0).then_some((ticket, above))
         });
-        note_restored(file, truth, node, said).await?;
+        note_restored(file, truth, node, said).await.map_err(|failure| {
+            let nodes: Vec<String> =
+                options.restored.iter().map(|node| format!("--restored {node}")).collect();
+            failure.detail(format!(
+                "Node {node} is not noted as restored: say all of them again, with the same numbers, `shardid apply {}`.",
+                nodes.join(" ")
+            ))
+        })?;
     }
     Ok(())
 }
