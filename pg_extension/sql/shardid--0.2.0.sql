@@ -2825,7 +2825,9 @@ CREATE VIEW shardid.shards AS
         SELECT CASE WHEN i.last_id BETWEEN 0 AND ((l.ticks - 1)::numeric * l.shards + l.shards - 1) * l.slots + l.slots - 1
             THEN @extschema@.id_time(i.last_id, s.layout) END
     ) AS t(last_time)
-    CROSS JOIN LATERAL (SELECT t.last_time + l.tick * ((i.last_id % l.slots)::float8 / l.slots)) AS p(stands_at)
+    CROSS JOIN LATERAL (SELECT i.last_id % l.slots) AS h(slot)
+    -- A tick whose last slot was given is used up.
+    CROSS JOIN LATERAL (SELECT t.last_time + l.tick * ((h.slot + (h.slot = l.slots - 1)::integer)::float8 / l.slots)) AS p(stands_at)
     WHERE s.state <> 'dropped';
 COMMENT ON VIEW shardid.shards IS
     'shards: where they are, their state, the last id handed out, its time, and how far that is ahead of the clock';

@@ -156,12 +156,29 @@ impl Truth {
         found
     }
 
+    /// Shards that are open on another node than where the map has them, and nowhere else, with both: that node, and
+    /// the one of the map. No move has them in hand.
+    pub fn astray(&self) -> Vec<(Shard, &NodeName, &NodeName)> {
+        let mut found = Vec::new();
+        for (node, seen) in &self.nodes {
+            for (home, shards) in self.catalog.map.nodes().filter(|(home, _)| *home != node) {
+                let elsewhere = self.nodes.iter().filter(|(other, _)| *other != node);
+                let elsewhere = elsewhere.fold(ShardSet::new(), |all, (_, it)| all.or(&it.held()));
+                let astray = seen.open.and(shards).without(&elsewhere);
+                let astray = astray.without(&self.catalog.moving);
+                found.extend(astray.iter().map(|shard| (shard, node, home)));
+            }
+        }
+        found
+    }
+
     /// Takes the map from the nodes, where the catalog is lost or older than they are.
     ///
     /// Each shard is on the node that has it, and that has to be one; or where a move that is
     /// lost with the catalog was about to open it, if that has all rows: what it was when it had
     /// them is noted by the node that has closed the shard. Where nothing shows it, that node has
-    /// them, and with `go_back` the shard is there again. The map begins a new term, and what the
+    /// them, and with `go_back` the shard is there again; so it is where it is open on a node that the
+    /// map does not name, and nowhere else. The map begins a new term, and what the
     /// catalog knows of moves is nothing to go by.
     pub fn rebuild_map(&mut self, declared: &Declared, go_back: bool) -> Result<(), Refusal> {
         let members = self.nodes.values().filter_map(|node| node.member.as_ref());
@@ -171,7 +188,8 @@ impl Truth {
         let unproven = self.unproven();
         // The catalog may have been made anew, and the node promoted before it opened them.
         let stuck = |shards: &ShardSet| !shards.without(&self.catalog.moving).is_empty();
-        if newest <= version && !(go_back && unproven.iter().any(|(shards, ..)| stuck(shards))) {
+        let back = unproven.iter().any(|(shards, ..)| stuck(shards)) || !self.astray().is_empty();
+        if newest <= version && !(go_back && back) {
             return Err(Refusal::NothingToRebuild { catalog: declared.catalog.clone(), version });
         }
         let mut map = ShardMap::new(newest.max(version).next_term());

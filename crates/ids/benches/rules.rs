@@ -23,7 +23,7 @@ fn next_position(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn renew_a_lease() -> shardid_ids::Renewal {
-    renew(black_box(1_000_000), Some(1_000_500), 1_024_000, 10_240_000, 1 << 50)
+    renew(black_box(1_000_000), Some(1_000_500), 1_024_000, 512_000, 10_240_000, 1 << 50)
 }
 
 #[divan::bench]

@@ -322,9 +322,11 @@ pub fn visit(page: &Page, server: &Server, request: &Request<'_>) -> Result<Visi
         let beyond = request
             .beyond
             .ok_or(Refusal::UnknownPast { lsn: page.lsn, restarted: !page.is_called })?;
-        // Whoever had it before has waited for what it gave, by its share of the tick.
-        if !server.made_here && (0..layout.ticks()).contains(&now) {
-            last = last.max(Some(Position { tick: now, slot: layout.slot_at(request.now_us) }));
+        // Whoever had it before has waited for what it gave, by its share of the tick; for the last
+        // slot to the tick's end.
+        let slot = layout.slot_at(request.now_us).min(layout.slots() - 2);
+        if !server.made_here && slot >= 0 && (0..layout.ticks()).contains(&now) {
+            last = last.max(Some(Position { tick: now, slot }));
         }
         if beyond >= 0 {
             let end = layout.index_of(layout.last_position());

@@ -29,6 +29,7 @@ fn compare_and_set() {
 fn restored_twice() {
     nothing_is_wrong(&Restores::with_the_catalog());
     nothing_is_wrong(&Restores::without_the_catalog());
+    nothing_is_wrong(&Restores::with_a_catalog_elsewhere());
     is_needed(&Restores::with_the_catalog(), &[Told::AtAll]);
     is_needed(&Restores::with_the_catalog(), &[Told::First]);
     is_needed(&Restores::with_the_catalog(), &[Told::Restored]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shardid_cluster::{
     MARGIN, NodeName, Notes, Restored, Seen, SeenAt, TicketName, TicketPlan, TicketProblem,
-    TicketStep, TicketTruth, not_remembered, problems, ticket_plan, unseen,
+    TicketStep, TicketTruth, mark_of_look, not_remembered, problems, ticket_plan, unseen,
 };
 
 use super::change::{Wanted, change, resume};
@@ -224,7 +224,14 @@ async fn note_all(
             let above = options.restored().above(&ticket);
             (above > 0).then_some((ticket, above))
         });
-        note_restored(file, truth, node, said).await?;
+        note_restored(file, truth, node, said).await.map_err(|failure| {
+            let nodes: Vec<String> =
+                options.restored.iter().map(|node| format!("--restored {node}")).collect();
+            failure.detail(format!(
+                "Node {node} is not noted as restored: say all of them again, with the same numbers, `shardid apply {}`.",
+                nodes.join(" ")
+            ))
+        })?;
     }
     Ok(())
 }
@@ -402,7 +409,7 @@ pub(crate) async fn mark(
     node: &NodeName,
 ) -> Result<(), Failure> {
     let Some(seen) = truth.servers.get(node) else { return Ok(()) };
-    let mark = random::text(22)?;
+    let mark = mark_of_look(&random::text(22)?, truth.next_look());
     let mut server = TicketServer::connect(file, node, "mark").await?;
     journal.begin_mark(node, &seen.identity, &mark).await?;
     server.mark(&text_on(seen, &mark, notes)).await?;

@@ -108,7 +108,10 @@ pub(crate) async fn look_also(
 /// The servers that seem to be others or restored, by the names that the catalog has for them.
 fn doubted(truth: &TicketTruth) -> Vec<NodeName> {
     let found = problems(truth).into_iter().filter_map(|problem| match problem {
-        TicketProblem::OldMark(node) | TicketProblem::OtherServer(node) => Some(node),
+        TicketProblem::OldMark(node)
+        | TicketProblem::EarlierMark(node)
+        | TicketProblem::OldCatalog(node)
+        | TicketProblem::OtherServer(node) => Some(node),
         _ => None,
     });
     found

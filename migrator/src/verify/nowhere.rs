@@ -69,14 +69,24 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     Ok(findings)
 }
 
+/// A sequence that is listed as a generator, and what a generator there has.
+#[derive(sqlx::FromRow)]
+struct NoGenerator {
+    shard: i32,
+    sequence: String,
+    is_id_sequence: bool,
+    layout: String,
+    increment: Option<i64>,
+    min: Option<i64>,
+}
+
 /// Shards and id sequences that name a sequence which is not their generator: it was altered, or a
 /// restored row has a number that is another one's here.
 async fn no_generators(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
     for visit in estate.installed() {
-        let found: Vec<(i32, String, bool, String, Option<i64>, Option<i64>)> =
-            visit.rows(sql!("verify/no_generators.sql")).await?;
-        for (shard, sequence, is_id_sequence, layout, increment, min) in found {
+        let found: Vec<NoGenerator> = visit.rows(sql!("verify/no_generators.sql")).await?;
+        for NoGenerator { shard, sequence, is_id_sequence, layout, increment, min } in found {
             let (what, anew) = if is_id_sequence {
                 ("an id sequence", format!("create_id_sequence('another name', {shard})"))
             } else {

@@ -1,18 +1,20 @@
-//! Shards that hand out ids on two nodes, or would as soon as a fence is taken down.
+//! Shards that hand out ids on two nodes, or would as soon as a fence is taken down, or on one that the map does not name.
 
 use std::collections::BTreeMap;
 
-use shardid_cluster::{MoveState, NodeName, Shard, ShardSet};
+use shardid_cluster::{MoveState, NodeName, Shard, ShardSet, Truth};
 
 use super::{Estate, Finding};
 use crate::failure::Failure;
+use crate::moving::ahead::COMPARE;
 use crate::moving::{Move, MoveJournal, lost_moves};
 use crate::postgres::sql;
 
 pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
+    let mut findings = astray(estate).await?;
     let twice = candidates(estate);
     if twice.is_empty() {
-        return Ok(Vec::new());
+        return Ok(findings);
     }
     let switched = switched(estate).await?;
     let lost = match switched.is_empty() {
@@ -20,7 +22,6 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
         false => lost_moves(estate.file).await?,
     };
     let since = held_since(estate).await?;
-    let mut findings = Vec::new();
     for (shard, first, second) in twice {
         let of = |node: &NodeName| since.get(&(node.clone(), shard.as_sql()));
         // A move may have closed one meanwhile.
@@ -94,6 +95,32 @@ async fn switched(estate: &Estate<'_>) -> Result<Vec<Move>, Failure> {
     let mut moves = MoveJournal::look(estate.file).await?.list(0).await?;
     moves.retain(|record| record.state == MoveState::Switched);
     Ok(moves)
+}
+
+/// Shards that only a node gives that the map does not name, as one that was promoted or restored since it was closed.
+async fn astray(estate: &Estate<'_>) -> Result<Vec<Finding>, Failure> {
+    let Some(truth) = estate.truth() else { return Ok(Vec::new()) };
+    // Of one that did not answer nobody knows what it gives.
+    if !estate.unreachable.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut astray = truth.astray();
+    if astray.is_empty() {
+        return Ok(Vec::new());
+    }
+    // A move may have begun and ended while the nodes were looked at, one after another.
+    let again = Estate::visit(estate.file).await.truth();
+    let again = again.as_ref().map(Truth::astray).unwrap_or_default();
+    astray.retain(|it| again.contains(it));
+    let finding = |(shard, node, home): (Shard, &NodeName, &NodeName)| {
+        Finding::between(
+            format!("shard {shard} is open on {node} alone, and the map has it on {home}"),
+            format!(
+                "if a copy is on {home}, {COMPARE}; then `shardid catalog rebuild --accept-loss` has the map name {node}"
+            ),
+        )
+    };
+    Ok(astray.into_iter().map(finding).collect())
 }
 
 /// The shards that are open on two nodes, or on one of them behind a fence that no move

@@ -10,7 +10,7 @@ SELECT s.shard, floor(extract(epoch FROM ahead.drift) * 1000)::bigint AS drift_m
  CROSS JOIN LATERAL (
      SELECT CASE WHEN i.last BETWEEN 0 AND ((l.ticks - 1)::numeric * l.shards + l.shards - 1) * l.slots + l.slots - 1
                  -- At its share of the tick, as shardid.shards has it.
-                 THEN l.epoch + l.tick * (i.last / l.slots / l.shards) + l.tick * ((i.last % l.slots)::float8 / l.slots) - clock_timestamp() END
+                 THEN l.epoch + l.tick * (i.last / l.slots / l.shards) + l.tick * ((i.last % l.slots + (i.last % l.slots = l.slots - 1)::integer)::float8 / l.slots) - clock_timestamp() END
  ) AS ahead (drift)
  WHERE ahead.drift >= interval '1 ms' AND s.state IN ('open', 'fenced')
  ORDER BY ahead.drift DESC, s.shard

@@ -1,6 +1,6 @@
 -- Sequences that shards and id sequences name here and that are not their generators, so that no
 -- ids come from them; and what a generator of them has, if their layout is there and has room for the shard.
-SELECT g.shard, g.sequence::regclass::text, g.is_id_sequence, g.layout,
+SELECT g.shard, g.sequence::regclass::text AS sequence, g.is_id_sequence, g.layout,
        CASE WHEN g.shard < l.shards THEN l.shards::numeric * l.slots END::bigint AS increment,
        CASE WHEN g.shard < l.shards THEN g.shard::numeric * l.slots END::bigint AS min
   FROM (SELECT shard, sequence::oid, layout, false FROM shardid.shard WHERE state IN ('open', 'fenced')

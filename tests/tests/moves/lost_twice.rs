@@ -300,3 +300,42 @@ fn an_old_copy_that_has_what_a_promoted_node_has_lost_is_named_where_the_catalog
     let found = estate.run(&["verify"]).stdout;
     assert!(found.contains(&says) && !found.contains("out of the way"), "{found}");
 }
+
+/// The map that is made from the nodes names the one that a lost move was about to open; the rebuild is cut, and the one
+/// that had closed the shard is promoted without its fence. Each command led to another one, and none mended it.
+#[test]
+fn a_shard_that_only_a_promoted_source_gives_is_named_and_stays_there_if_that_is_accepted() {
+    let mut estate = Estate::start(3, 4);
+    let (shard, write) = shard_on(&estate, "pg2");
+    estate.psql("pg2", &write);
+    let mut held = estate.run_held_then_cut(
+        "following/before-LowerFence",
+        "switched/before-OpenTarget",
+        &["move", &shard.to_string(), "--to", "pg3", "--yes"],
+    );
+    let standby = standby_behind(&estate, "pg2");
+    estate.psql("pg2", &write);
+    held.go_on();
+    assert_eq!(held.end().code, -1);
+    lose(&estate);
+    estate.run_cut("apply/before-Open-pg3", &["catalog", "rebuild", "--yes"]);
+    fail_over(&mut estate, "pg2", standby);
+    estate.psql("pg2", &write);
+    let says = format!("shard {shard} is open on pg2 alone, and the map has it on pg3");
+    let found = estate.run(&["verify"]).stdout;
+    assert!(found.contains(&says), "{found}");
+    assert!(
+        found.contains("`shardid catalog rebuild --accept-loss` has the map name pg2"),
+        "{found}"
+    );
+    estate.run(&["apply", "--yes"]).refused();
+    estate.run(&["catalog", "rebuild", "--yes"]).refused();
+    estate.run(&["catalog", "rebuild", "--yes", "--accept-loss"]).ok();
+    assert_eq!(estate.home(shard), "pg2");
+    estate.psql("pg2", &write);
+    let found = estate.run(&["verify"]).stdout;
+    assert!(!found.contains(&says), "{found}");
+    let copy = format!("SELECT count(*) > 0 FROM shard_{shard:04}.item");
+    assert_eq!(estate.psql("pg3", &copy), "t", "its rows are kept");
+    estate.run(&["plan"]).ok();
+}

@@ -1,6 +1,6 @@
 //! The same backup put back twice, with `--restored` each time: nothing that was given in between comes again.
 
-use crate::backup::{backup, restore, take};
+use crate::backup::{back_up_catalog, backup, restore, restore_catalog, take};
 use crate::on_both_engines;
 use crate::servers::{Engine, Servers};
 
@@ -8,6 +8,8 @@ on_both_engines! {
     a_backup_with_the_catalog_that_is_put_back_twice_repeats_nothing,
     a_backup_with_the_catalog_goes_on_above_what_the_last_look_left_on_another_server,
     a_backup_without_the_catalog_that_is_put_back_twice_repeats_nothing,
+    a_look_between_a_restore_and_who_says_so_takes_no_room_away,
+    a_backup_beside_a_catalog_that_is_lost_or_as_old_goes_on_above_what_others_were_told,
     a_server_alone_with_its_catalog_goes_on_above_what_its_owner_says,
     servers_that_are_all_restored_go_on_above_what_their_owner_says,
     a_postgresql_node_with_the_catalog_that_is_put_back_twice_repeats_nothing,
@@ -16,7 +18,7 @@ on_both_engines! {
     tickets_that_do_not_go_as_far_as_each_other_take_numbers_of_their_own,
 }
 
-/// Two looks with nothing handed out in between: nothing tells of a pace.
+/// Two looks with nothing handed out in between: nothing tells of a restore.
 fn is_quiet(servers: &Servers) {
     servers.is_clean();
     servers.is_clean();
@@ -77,6 +79,53 @@ fn a_backup_without_the_catalog_that_is_put_back_twice_repeats_nothing(engine: E
         last = next + 2 * 19_999;
     }
     servers.is_clean();
+}
+
+/// `verify` runs every few minutes.
+fn a_look_between_a_restore_and_who_says_so_takes_no_room_away(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    take(&servers, "my2", 1000);
+    servers.is_clean();
+    take(&servers, "my2", 200_000);
+    servers.is_clean();
+    backup(&servers, "my2", 2);
+    let last = take(&servers, "my2", 200_000) + 2 * 199_999;
+    restore(&servers, "my2", 2);
+    // Nothing tells of it yet.
+    is_quiet(&servers);
+    servers.run(&["apply", "--yes", "--restored", "my2"]).ok();
+    let next = take(&servers, "my2", 1);
+    assert!(next > last, "{next} is not above {last}, which was given before");
+    servers.is_clean();
+}
+
+/// What the last look has left on the other server is all that tells of it.
+fn a_backup_beside_a_catalog_that_is_lost_or_as_old_goes_on_above_what_others_were_told(
+    engine: Engine,
+) {
+    let servers = Servers::start(engine, 2);
+    let lose = "SET foreign_key_checks = 0; DROP TABLE shardid.ticket_change, shardid.ticket_node, shardid.ticket_server, shardid.catalog_history";
+    for is_lost in [true, false] {
+        take(&servers, "my2", 10);
+        is_quiet(&servers);
+        backup(&servers, "my2", 2);
+        back_up_catalog(&servers);
+        let last = take(&servers, "my2", 300_000) + 2 * 299_999;
+        servers.is_clean();
+        restore(&servers, "my2", 2);
+        match is_lost {
+            true => drop(servers.sql("my1", lose)),
+            false => restore_catalog(&servers),
+        }
+        let found = servers.run(&["tickets", "verify"]);
+        let says = "node my2 has an earlier mark than other servers, and the catalog knows";
+        assert!(found.stdout.contains(says), "{}", found.stdout);
+        assert!(!found.stdout.contains("my1 was restored"), "{}", found.stdout);
+        servers.run(&["apply", "--yes"]).ok();
+        let next = take(&servers, "my2", 1);
+        assert!(next > last, "{next} is not above {last}, which was given before");
+        servers.is_clean();
+    }
 }
 
 fn a_server_alone_with_its_catalog_goes_on_above_what_its_owner_says(engine: Engine) {

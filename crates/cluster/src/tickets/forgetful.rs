@@ -11,10 +11,14 @@ pub(crate) fn forgetful(truth: &TicketTruth, restored: &[NodeName]) -> BTreeSet<
     let problems = problems(truth);
     // A mark that the catalog does not know is one that it has forgotten, if it
     // is its own server that comes from a backup: that one is not believed either.
-    let old_marks = problems.iter().any(|problem| matches!(problem, TicketProblem::OldMark(_)));
+    let is_old =
+        |p: &TicketProblem| matches!(p, TicketProblem::OldMark(_) | TicketProblem::OldCatalog(_));
+    let old_marks = problems.iter().any(is_old);
     let catalog = truth.catalog.iter().filter(|_| old_marks);
     let found = problems.iter().filter_map(|problem| match problem {
         TicketProblem::OldMark(node)
+        | TicketProblem::EarlierMark(node)
+        | TicketProblem::OldCatalog(node)
         | TicketProblem::NotRaised(node)
         | TicketProblem::OtherServer(node)
         | TicketProblem::Elsewhere(node) => Some(node),

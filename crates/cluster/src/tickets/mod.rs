@@ -28,7 +28,8 @@ pub use change::{
 pub use class::{Class, SERVERS_MAX, TicketState, classes};
 pub(crate) use forgetful::forgetful;
 pub use forgetful::{forgotten_above, has_forgotten, not_remembered};
-pub use notes::{mark_with_notes, marked_with, notes};
+pub(crate) use notes::look_of;
+pub use notes::{mark_of_look, mark_with_notes, marked_with, notes};
 pub use plan::{Restored, TicketNote, TicketPlan, TicketStep, forgetful_steps, ticket_plan};
 pub use problems::{TicketProblem, problems, unseen};
 pub use rebase::{MARGIN, Notes, Seen, SeenAt, safe_floor};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::names::{NodeName, TicketName};
 use crate::set::ShardSet;
-use crate::tickets::{ByHand, Class, TicketTruth, classes};
+use crate::tickets::{ByHand, Class, TicketTruth, classes, look_of};
 
 /// Something on a server that could repeat a number.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -38,6 +38,14 @@ pub enum TicketProblem {
         "node {0} was restored from a backup: it does not carry the mark that was last left there"
     )]
     OldMark(NodeName),
+    /// The server has an earlier mark than another one, and the catalog knows of none that is as late.
+    #[error(
+        "node {0} has an earlier mark than other servers, and the catalog knows of no later one: both are new or from a backup"
+    )]
+    EarlierMark(NodeName),
+    /// The catalog knows less than a mark on this server tells.
+    #[error("the catalog is of an earlier time than node {0}: it does not know the mark there")]
+    OldCatalog(NodeName),
     /// Somebody has said that the server was restored, and it is not raised yet.
     #[error(
         "node {0} was restored from a backup, and is not raised above all that it has given yet"
@@ -142,6 +150,8 @@ impl TicketProblem {
             Self::WrongClass { .. }
             | Self::Behind { .. }
             | Self::OldMark(_)
+            | Self::EarlierMark(_)
+            | Self::OldCatalog(_)
             | Self::NotRaised(_)
             | Self::OtherServer(_)
             | Self::Elsewhere(_)
@@ -207,6 +217,8 @@ impl TicketProblem {
             Self::WrongClass { node, .. }
             | Self::Behind { node, .. }
             | Self::OldMark(node)
+            | Self::EarlierMark(node)
+            | Self::OldCatalog(node)
             | Self::NotRaised(node)
             | Self::OtherServer(node)
             | Self::Elsewhere(node)
@@ -273,6 +285,7 @@ pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
     let mut found = Vec::new();
     let mut by_identity: BTreeMap<&str, &NodeName> = BTreeMap::new();
     let mut earlier: Vec<(&NodeName, &ShardSet)> = Vec::new();
+    let (last_here, last_known) = (truth.last_look_here(), truth.last_look_known());
     for (node, server) in &truth.servers {
         // A server without our schema does not say which one it is yet.
         let twin = Some(&server.identity).filter(|identity| !identity.is_empty());
@@ -305,11 +318,19 @@ pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
             let class = server.tickets.get(ticket)?.class;
             Some(TicketProblem::NoSequence { ticket: ticket.clone(), node: node.clone(), class })
         }));
+        let look = server.mark.as_ref().map(|mark| look_of(mark));
         match truth.known_servers.get(node) {
             Some(known) if known.identity != server.identity => {
                 found.push(TicketProblem::OtherServer(node.clone()));
             }
             _ if server.is_said_restored() => found.push(TicketProblem::NotRaised(node.clone())),
+            // The catalog is lost with what it knew, and its servers may be so with it.
+            _ if last_known < last_here && look.is_some_and(|look| look < last_here) => {
+                found.push(TicketProblem::EarlierMark(node.clone()));
+            }
+            Some(_) if look.is_some_and(|look| look > last_known) => {
+                found.push(TicketProblem::OldCatalog(node.clone()));
+            }
             Some(known) if !server.mark.as_ref().is_some_and(|m| known.marks.contains(m)) => {
                 found.push(TicketProblem::OldMark(node.clone()));
             }

@@ -50,59 +50,125 @@ impl Seen {
         self.last.map_or(0, |seen| seen.number)
     }
 
-    /// The same after another look. A number that is lower than one before does
-    /// not make what was handed out unhappen.
+    /// The same after another look.
+    ///
+    /// One that finds the server no further tells nothing: it may have handed out nothing, or be from a backup, and then the
+    /// numbers since were handed out, at the pace and for the time that are known here.
     #[must_use]
     pub fn then(self, look: SeenAt) -> Self {
-        let number = look.number.max(self.high_water());
-        Self { last: Some(SeenAt { number, ..look }), before: self.last }
+        let Some(last) = self.last else { return Self { last: Some(look), before: None } };
+        if look.number <= last.number {
+            return self;
+        }
+        let seen = Pace {
+            grown: look.number - last.number,
+            spent_us: look.at_us.saturating_sub(last.at_us),
+        };
+        // After hours without a number the time since then tells of no pace: what was known goes down by halves.
+        let known = self.pace().map(|pace| Pace { grown: pace.grown / 2, ..pace });
+        let pace = known.filter(|known| known.is_above(&seen)).unwrap_or(seen);
+        Self::at_pace(look, Some(pace))
     }
 
     /// The same where the server was raised: nobody has taken the numbers in between, so that
     /// they say nothing of its pace.
     #[must_use]
     pub fn raised(self, to: SeenAt) -> Self {
-        Self { before: None, ..self.then(to) }
+        let number = to.number.max(self.high_water());
+        Self::at_pace(SeenAt { number, ..to }, self.pace())
     }
 
-    /// What is known of several servers as that of one: the highest number, and the highest pace.
+    fn at_pace(last: SeenAt, pace: Option<Pace>) -> Self {
+        let before = pace.map(|pace| SeenAt {
+            number: last.number.saturating_sub(pace.grown),
+            at_us: last.at_us.saturating_sub(pace.spent_us),
+        });
+        Self { last: Some(last), before }
+    }
+
+    fn pace(&self) -> Option<Pace> {
+        let (last, before) = (self.last?, self.before?);
+        let grown = last.number.saturating_sub(before.number);
+        let spent_us = last.at_us.saturating_sub(before.at_us);
+        (grown > 0).then_some(Pace { grown, spent_us })
+    }
+
+    /// What is known of several servers as that of one: the highest number, the highest pace, and a time since which
+    /// that leads at least as far as any of them may have got.
     ///
     /// One number is enough to go on above for each of them.
     pub fn of_all(servers: impl IntoIterator<Item = Self>) -> Self {
         let all: Vec<Self> = servers.into_iter().collect();
         let lasts = || all.iter().filter_map(|seen| seen.last);
-        let Some(last) = lasts().map(|seen| seen.number).max() else { return Self::default() };
+        let Some(number) = lasts().map(|seen| seen.number).max() else { return Self::default() };
         let at_us = lasts().map(|seen| seen.at_us).max().unwrap_or(0);
-        let paces = all.iter().filter_map(|seen| {
-            let (last, before) = (seen.last?, seen.before?);
-            let grown = last.number.saturating_sub(before.number);
-            let spent = last.at_us.saturating_sub(before.at_us).max(SPENT_MIN_US);
-            Some((grown, spent))
-        });
-        let pace = paces.max_by(|(grown, spent), (other, others)| {
-            let crossed = |grown: &u64, spent: &i64| i128::from(*grown) * i128::from(*spent);
-            crossed(grown, others).cmp(&crossed(other, spent))
-        });
-        let before = pace.map(|(grown, spent)| SeenAt {
-            number: last.saturating_sub(grown),
-            at_us: at_us.saturating_sub(spent),
-        });
-        Self { last: Some(SeenAt { number: last, at_us }), before }
+        let paces = all.iter().filter_map(Self::pace);
+        let pace = paces.reduce(|one, other| if other.is_above(&one) { other } else { one });
+        let together = Self::at_pace(SeenAt { number, at_us }, pace);
+        let farthest = all.iter().map(|seen| seen.reach(at_us)).max().unwrap_or(0);
+        let lacks = farthest.saturating_sub(together.reach(at_us));
+        if lacks == 0 {
+            return together;
+        }
+        let of_any = time_of_any(farthest.saturating_sub(number));
+        let earlier = pace.map_or(of_any, |pace| pace.time_of(lacks).min(of_any));
+        Self::at_pace(SeenAt { number, at_us: at_us.saturating_sub(earlier) }, pace)
     }
 
     /// The highest number that the server may have reached by `now_us`: as far
     /// as it was last seen, and on from there at several times its pace.
+    ///
+    /// Its pace counts from the look before: the last one may have been after a restore, and before anybody said so.
     pub(crate) fn reach(&self, now_us: i64) -> u64 {
         let Some(last) = self.last else { return 0 };
-        let pace = self.before.map_or((0, 1), |before| {
-            (last.number.saturating_sub(before.number), last.at_us.saturating_sub(before.at_us))
+        // Where the last look seems to be later than now, clocks differ by as much at least.
+        let elapsed = now_us.abs_diff(last.at_us);
+        let by_pace = self.pace().map_or(0, |pace| {
+            let spent = u64::try_from(pace.spent_us).unwrap_or(0);
+            pace.grown_in(elapsed.saturating_add(spent))
         });
-        let elapsed = u128::try_from(now_us.saturating_sub(last.at_us)).unwrap_or(0);
-        let spent = u128::try_from(pace.1.max(SPENT_MIN_US)).unwrap_or(1);
-        let grown = u128::from(pace.0) * elapsed * u128::from(HASTE) / spent;
-        let grown = grown.max((elapsed * PACE_MIN / 1_000_000).min(BY_TIME_MAX));
-        last.number.saturating_add(u64::try_from(grown).unwrap_or(u64::MAX))
+        let by_time = (u128::from(elapsed) * PACE_MIN / 1_000_000).min(BY_TIME_MAX);
+        let grown = by_pace.max(u64::try_from(by_time).unwrap_or(u64::MAX));
+        last.number.saturating_add(grown)
     }
+}
+
+/// How many numbers were handed out, and in which time.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    grown: u64,
+    spent_us: i64,
+}
+
+impl Pace {
+    fn spent(&self) -> u128 {
+        u128::try_from(self.spent_us.max(SPENT_MIN_US)).unwrap_or(1)
+    }
+
+    fn is_above(&self, other: &Self) -> bool {
+        u128::from(self.grown) * other.spent() > u128::from(other.grown) * self.spent()
+    }
+
+    /// How many numbers it may have been in that time.
+    fn grown_in(&self, elapsed_us: u64) -> u64 {
+        let most = u128::from(self.grown) * u128::from(HASTE);
+        // Rounded up: no other way of adding these up leads further.
+        let grown = most.saturating_mul(u128::from(elapsed_us)).div_ceil(self.spent());
+        u64::try_from(grown).unwrap_or(u64::MAX)
+    }
+
+    /// The time in which it may have been so many numbers.
+    fn time_of(&self, numbers: u64) -> i64 {
+        let most = u128::from(self.grown) * u128::from(HASTE);
+        let time = u128::from(numbers).saturating_mul(self.spent()).div_ceil(most.max(1));
+        i64::try_from(time).unwrap_or(i64::MAX)
+    }
+}
+
+/// The time in which any server may have handed out so many numbers.
+fn time_of_any(numbers: u64) -> i64 {
+    let time = u128::from(numbers) * 1_000_000;
+    i64::try_from(time.div_ceil(PACE_MIN)).unwrap_or(i64::MAX)
 }
 
 /// A floor above every number that a server can have handed out before it
@@ -149,11 +215,57 @@ mod tests {
     }
 
     #[test]
-    fn the_time_since_the_last_look_counts_at_several_times_its_pace() {
+    fn the_time_since_the_look_before_the_last_counts_at_several_times_its_pace() {
         // A thousand numbers a second, and nobody looked for a hundred seconds.
         let known = Seen::default().then(seen(0, 0)).then(seen(10_000, 10));
         let floor = safe_floor(0, &known, [], 110 * SECOND);
-        assert_eq!(floor, 10_000 + 4 * 100_000 + MARGIN);
+        assert_eq!(floor, 10_000 + 4 * 110_000 + MARGIN);
+    }
+
+    /// `verify` runs every few minutes, also between a restore and whoever says that it was one.
+    #[test]
+    fn a_look_at_a_restored_server_takes_no_room_away() {
+        let looks = [seen(0, 0), seen(400_000, 20), seen(800_000, 40)];
+        let known = looks.into_iter().fold(Seen::default(), Seen::then);
+        // Twenty seconds later it had given 1,200,000, and came back from a backup that was taken then, or a bit later.
+        for back in [0, 500_000, 800_000, 800_001, 850_000] {
+            for at in [60, 61, 600] {
+                let mut after = known.then(seen(back, at));
+                assert!(after.reach((at + 1) * SECOND) > 1_200_000, "{back} {at}");
+                if back <= 800_000 {
+                    assert_eq!(after, known);
+                }
+                after = after.raised(seen(2_000_000, at));
+                assert!(after.reach((at + 60) * SECOND) > 2_000_000 + 10_000 * 60, "{back} {at}");
+            }
+        }
+        // A night without a number, and the first of the morning.
+        let morning = known.then(seen(800_000, 30_000)).then(seen(810_000, 36_000));
+        assert!(morning.reach(36_010 * SECOND) > 810_000 + 200_000);
+    }
+
+    #[test]
+    fn servers_together_are_as_far_as_each_of_them_may_be() {
+        let numbers = [0, 7, 90_000, 5_000_000];
+        let times = [0, 1, 30, 86_400];
+        let mut all = vec![];
+        for number in numbers {
+            for at in times {
+                let first = Seen::default().then(seen(number, at));
+                all.extend([first, first.then(seen(number + 3, at + 50))]);
+                all.push(first.then(seen(number + 100_000, at + 5)));
+            }
+        }
+        for one in &all {
+            for other in &all {
+                let both = Seen::of_all([*one, *other]);
+                assert_eq!(both.high_water(), one.high_water().max(other.high_water()));
+                for now in [86_460, 100_000, 400_000].map(|now| now * SECOND) {
+                    let farthest = one.reach(now).max(other.reach(now));
+                    assert!(both.reach(now) >= farthest, "{one:?} {other:?} {now}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -188,8 +300,10 @@ mod tests {
         let high = Seen::default().then(seen(9_000, 0)).then(seen(9_100, 10));
         let quick = Seen::default().then(seen(0, 0)).then(seen(5_000, 5));
         let both = Seen::of_all([high, quick, Seen::default()]);
-        assert_eq!(both.last, Some(seen(9_100, 10)));
-        assert_eq!(both.reach(20 * SECOND), 9_100 + 4 * 10_000);
+        assert_eq!(both.high_water(), 9_100);
+        // The quick one may have gone on for twenty seconds.
+        assert_eq!(both.reach(20 * SECOND), quick.reach(20 * SECOND));
+        assert_eq!(both.reach(20 * SECOND), 5_000 + 4 * 20_000);
         assert_eq!(Seen::of_all([quick, high]), both);
     }
 
@@ -197,7 +311,10 @@ mod tests {
     fn a_clock_that_went_back_and_a_number_that_shrank_do_no_harm() {
         let known = Seen::default().then(seen(7_000, 50)).then(seen(6_000, 40));
         assert_eq!(known.high_water(), 7_000);
-        assert_eq!(safe_floor(0, &known, [], 0), 7_000 + MARGIN);
+        assert_eq!(safe_floor(0, &known, [], 0), 7_000 + 100 * 50 + MARGIN);
+        // Looked from a host that is 10 s ahead, and 7 s before: a thousand numbers a second were handed out meanwhile.
+        let ahead = Seen::default().then(seen(0, 15)).then(seen(5_000, 20));
+        assert!(ahead.reach(17 * SECOND) > 5_000 + 7_000);
         let end = Seen::default().then(seen(u64::MAX - 5, 1));
         assert_eq!(safe_floor(0, &end, [], SECOND), u64::MAX);
     }

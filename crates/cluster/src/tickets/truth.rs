@@ -8,6 +8,7 @@ use crate::rename::{Rename, renames};
 use crate::set::ShardSet;
 use crate::tickets::change::TicketChange;
 use crate::tickets::class::TicketState;
+use crate::tickets::look_of;
 use crate::tickets::rebase::{Notes, Seen};
 
 /// Everything that was seen about tickets.
@@ -56,6 +57,23 @@ impl TicketTruth {
             all.filter(|(node, _)| node == from).for_each(|(node, _)| node.clone_from(to));
         }
         self.renames = found;
+    }
+
+    /// The number of the last look of which a server has a mark; 0 for none.
+    pub(crate) fn last_look_here(&self) -> u64 {
+        let marks = self.servers.values().filter_map(|server| server.mark.as_ref());
+        marks.map(|mark| look_of(mark)).max().unwrap_or(0)
+    }
+
+    /// The same, by the marks that the catalog knows.
+    pub(crate) fn last_look_known(&self) -> u64 {
+        let marks = self.known_servers.values().flat_map(|known| &known.marks);
+        marks.map(|mark| look_of(mark)).max().unwrap_or(0)
+    }
+
+    /// The number of a look that is made now.
+    pub fn next_look(&self) -> u64 {
+        self.last_look_here().max(self.last_look_known()).saturating_add(1)
     }
 
     /// A ticket as a server has it.

@@ -1,6 +1,6 @@
 //! Does a number come twice where a server of a ticket is put back from a backup, once and again?
 //!
-//! Two servers; the catalog is on the first. `apply --restored` goes by the very
+//! Two servers; the catalog is on the first, or elsewhere, and comes from a backup of the same moment as the first. `apply --restored` goes by the very
 //! [`shardid_cluster::ticket_plan`] and [`shardid_cluster::notes`] that the program goes by, and is killed between
 //! any two steps. Whoever was told that it is noted as restored goes on with a plain `apply`. Between two looks a server
 //! hands out less than the room that is left: nobody can know of more.
@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 use shardid_cluster::{
     Class, DeclaredTicket, KnownServer, KnownTicket, NodeName, Notes, RESTORED_MARK, Restored,
-    Seen, SeenAt, TicketName, TicketServer, TicketState, TicketStep, TicketTruth, not_remembered,
-    notes, problems, ticket_plan,
+    Seen, SeenAt, TicketName, TicketServer, TicketState, TicketStep, TicketTruth, mark_of_look,
+    not_remembered, notes, problems, ticket_plan,
 };
 use stateright::{Model, Property};
 
@@ -108,8 +108,10 @@ pub enum Happens {
     Backup,
     /// It is put back.
     Restore,
-    /// `shardid apply --restored` begins, or where that is said to be noted, `shardid apply`.
+    /// `shardid apply` begins; with `--restored`, unless that is said to be noted.
     Apply,
+    /// The same without it, where something was found.
+    ApplyAlone,
     /// It goes on.
     Step,
     /// It is killed.
@@ -120,6 +122,8 @@ pub enum Happens {
 #[derive(Debug, Clone, Copy)]
 pub struct Restores {
     server: usize,
+    /// Whether the catalog is on neither.
+    is_elsewhere: bool,
     rules: Rules,
 }
 
@@ -129,7 +133,7 @@ const TAKEN: u64 = 80_000;
 impl Restores {
     /// That which keeps the catalog is put back.
     pub fn with_the_catalog() -> Self {
-        Self { server: 0, rules: Rules::default() }
+        Self { server: 0, is_elsewhere: false, rules: Rules::default() }
     }
 
     /// The other one is.
@@ -137,8 +141,19 @@ impl Restores {
         Self { server: 1, ..Self::with_the_catalog() }
     }
 
+    /// That with the first number is, and the catalog, which is elsewhere.
+    pub fn with_a_catalog_elsewhere() -> Self {
+        Self { is_elsewhere: true, ..Self::with_the_catalog() }
+    }
+
+    /// What the program sees.
+    fn truth(&self, state: &State) -> TicketTruth {
+        let catalog = name(if self.is_elsewhere { 2 } else { 0 });
+        TicketTruth { catalog: Some(catalog), ..truth(state) }
+    }
+
     fn plan(&self, state: &mut State, is_said: bool) {
-        let truth = truth(state);
+        let truth = self.truth(state);
         let restored = [name(u8::try_from(self.server).expect("there are two"))];
         let restored = if is_said { &restored[..] } else { &[] };
         state.forgotten |= !not_remembered(&truth, restored).is_empty();
@@ -163,7 +178,7 @@ impl Restores {
     }
 
     fn run(&self, state: &mut State, part: Part) {
-        let noted = notes(&truth(state)).get(&ticket()).map_or(0, Seen::high_water);
+        let noted = notes(&self.truth(state)).get(&ticket()).map_or(0, Seen::high_water);
         let noted = if self.rules.hold(Told::AtAll) { noted } else { 0 };
         match part {
             Part::Say => {
@@ -206,14 +221,17 @@ impl Restores {
                 state.has_taken[server] = true;
             }
             Happens::Look => {
-                if !problems(&truth(state)).is_empty() {
+                if !problems(&self.truth(state)).is_empty() {
                     return false;
                 }
                 state.looks -= 1;
                 for server in 0..2 {
                     self.run(state, Part::Saw(server, state.servers[server].last));
                 }
+                let mark = state.last_mark;
                 for server in 0..2 {
+                    // Those of one look are of one number.
+                    state.last_mark = mark;
                     self.run(state, Part::Mark(server));
                 }
                 state.has_taken = [false; 2];
@@ -231,6 +249,12 @@ impl Restores {
             Happens::Apply => {
                 state.todo.extend((!state.is_said).then_some(Part::Say));
                 state.todo.push_back(Part::Plan(!state.is_said));
+            }
+            Happens::ApplyAlone => {
+                if problems(&self.truth(state)).is_empty() {
+                    return false;
+                }
+                state.todo.push_back(Part::Plan(false));
             }
             Happens::Step => {
                 let Some(part) = state.todo.pop_front() else { return false };
@@ -257,10 +281,9 @@ fn seen(number: u64) -> Seen {
     Seen::default().then(SeenAt { number, at_us: 0 })
 }
 
-/// What the program sees.
+/// The same, wherever the catalog is.
 fn truth(state: &State) -> TicketTruth {
-    let mut truth = TicketTruth { catalog: Some(name(0)), ..TicketTruth::default() };
-    truth.catalog_migration = Some(0);
+    let mut truth = TicketTruth { catalog_migration: Some(0), ..TicketTruth::default() };
     let mut known = KnownTicket::default();
     for (server, class) in [(0_u8, 1), (1, 2)] {
         let (node, at) = (name(server), usize::from(server));
@@ -274,7 +297,7 @@ fn truth(state: &State) -> TicketTruth {
                 identity: node.to_string(),
                 mark: Some(match kept.mark {
                     RESTORED => RESTORED_MARK.to_owned(),
-                    mark => mark.to_string(),
+                    mark => mark_of_look("m", mark.into()),
                 }),
                 notes: noted.into_iter().collect::<Notes>(),
                 migration: Some(0),
@@ -282,7 +305,7 @@ fn truth(state: &State) -> TicketTruth {
                 ..TicketServer::default()
             },
         );
-        let marks = vec![state.catalog.marks[at].to_string()];
+        let marks = vec![mark_of_look("m", state.catalog.marks[at].into())];
         truth.known_servers.insert(node.clone(), KnownServer { identity: node.to_string(), marks });
         known.servers.push((node, seen(state.catalog.seen[at])));
     }
@@ -331,6 +354,9 @@ impl Model for Restores {
         }
         if state.is_restored {
             actions.push(Happens::Apply);
+            if !state.is_said {
+                actions.push(Happens::ApplyAlone);
+            }
         }
         // `verify` is run every few minutes, also where an `apply` was cut.
         if state.looks > 0 && (!state.is_restored || state.is_said) {

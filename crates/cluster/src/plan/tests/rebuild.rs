@@ -263,3 +263,29 @@ fn a_copy_that_has_more_than_the_node_that_a_map_is_taken_from_is_named() {
     truth.nodes.get_mut(&node("pg2")).unwrap().filled = filled;
     assert_eq!(named(&truth), Vec::<String>::new());
 }
+
+/// The node that a lost move had closed comes back open, and the map that was rebuilt in between names the other one, on which
+/// nothing was opened: nothing mended that.
+#[test]
+fn a_shard_that_is_open_on_another_node_alone_stays_there_if_that_is_accepted() {
+    let (declared, mut truth) = moved();
+    let (one, pg1, pg2) = (set("0"), node("pg1"), node("pg2"));
+    let seen = truth.nodes.get_mut(&pg2).unwrap();
+    seen.open = seen.open.without(&one);
+    let seen = truth.nodes.get_mut(&pg1).unwrap();
+    seen.open = seen.open.or(&one);
+    let at_pg2 = seen.moved.get_mut("pg2").unwrap();
+    *at_pg2 = at_pg2.without(&one);
+    let shard = one.iter().next().unwrap();
+    assert_eq!(truth.astray(), [(shard, &pg1, &pg2)]);
+    assert!(truth.rebuild_map(&declared, false).is_err());
+    let mut moving = truth.clone();
+    moving.catalog.moving = one.clone();
+    assert_eq!(moving.astray(), []);
+    assert!(moving.rebuild_map(&declared, true).is_err());
+    truth.rebuild_map(&declared, true).unwrap();
+    assert!(truth.catalog.map.on(&pg1).contains(shard));
+    assert_eq!(truth.astray(), []);
+    take_all(&declared, &mut truth);
+    assert_eq!(plan_of(&declared, &truth).unwrap().steps, []);
+}

@@ -4,7 +4,8 @@ use super::*;
 use crate::set::ShardSet;
 use crate::tickets::{
     ChangeState, KnownServer, KnownTicket, MARGIN, Notes, Seen, SeenAt, TicketChange,
-    TicketProblem, TicketServer, TicketState, forgotten_above, not_remembered, unseen,
+    TicketProblem, TicketServer, TicketState, forgotten_above, mark_of_look, not_remembered,
+    unseen,
 };
 
 const NOW: i64 = 1_000_000;
@@ -152,6 +153,59 @@ fn a_server_with_an_old_mark_goes_on_above_all_and_is_known_again() {
         TicketStep::Raise { ticket: ticket(), node: node("a"), from: 1_001, floor: 8_000 + MARGIN };
     let steps = plan_of(&declared(&["a", "b"]), &truth).steps;
     assert_eq!(steps, [raise, TicketStep::Know { node: node("a") }]);
+}
+
+/// What a look has left, with its number, and what it has told of the ticket.
+fn mark(truth: &mut TicketTruth, name: &str, look: u64, number: u64) {
+    let server = truth.servers.get_mut(&node(name)).unwrap();
+    server.mark = Some(mark_of_look(name, look));
+    let told = Seen::default().then(SeenAt { number, at_us: NOW });
+    server.notes = [(ticket(), told)].into();
+}
+
+#[test]
+fn a_server_from_a_backup_of_the_same_moment_as_the_catalog_is_found_and_raised() {
+    let mut truth = standing(&[("a", 801), ("b", 20)]);
+    truth.catalog = Some(node("c"));
+    mark(&mut truth, "a", 7, 801);
+    mark(&mut truth, "b", 9, 900_001);
+    for name in ["a", "b"] {
+        truth.known_servers.get_mut(&node(name)).unwrap().marks = vec![mark_of_look(name, 7)];
+    }
+    let found = problems(&truth);
+    let (restored, newer) = (node("a"), node("b"));
+    assert_eq!(found, [TicketProblem::EarlierMark(restored), TicketProblem::OldCatalog(newer)]);
+    let raised = |truth: &TicketTruth| {
+        let steps = plan_of(&declared(&["a", "b"]), truth).steps;
+        let of_a = |step: &TicketStep| match step {
+            TicketStep::Raise { node, floor, .. } | TicketStep::Close { node, floor, .. } => {
+                (node.as_str() == "a").then_some(*floor)
+            }
+            _ => None,
+        };
+        steps.iter().find_map(of_a).unwrap_or(0)
+    };
+    assert_eq!(raised(&truth), 900_001 + MARGIN);
+    // The same with a catalog that is new.
+    truth.known.clear();
+    truth.known_servers.clear();
+    assert_eq!(problems(&truth), [TicketProblem::EarlierMark(node("a"))]);
+    assert_eq!(raised(&truth), 900_001 + MARGIN);
+    // Where it comes alone from a backup, no server is named.
+    mark(&mut truth, "a", 9, 900_001);
+    assert_eq!(problems(&truth), []);
+    assert_eq!(truth.next_look(), 10);
+}
+
+/// A look that is cut has left marks on some of the servers.
+#[test]
+fn a_server_that_a_look_did_not_come_to_is_none_from_a_backup() {
+    let mut truth = standing(&[("a", 801), ("b", 20)]);
+    for (name, here) in [("a", 8), ("b", 7)] {
+        mark(&mut truth, name, here, 801);
+        truth.known_servers.get_mut(&node(name)).unwrap().marks = vec![mark_of_look(name, here)];
+    }
+    assert_eq!(problems(&truth), []);
 }
 
 #[test]
