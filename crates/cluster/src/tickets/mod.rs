@@ -7,7 +7,7 @@
 //! - [`class`] says which numbers are whose;
 //! - [`change`] grows or shrinks the set of servers without a repeated number;
 //! - [`rebase`] says how far a server must jump that has forgotten numbers;
-//! - `notes` is what each server is told of the others, in case that the catalog is lost;
+//! - `mark` is what a look leaves on a server, and `notes` what that is told of the others, in case that the catalog is lost;
 //! - [`truth`] is what was seen;
 //! - [`plan`] is the difference between what should be and what is;
 //! - [`problems()`] is what could repeat a number on the servers as they are.
@@ -15,6 +15,7 @@
 mod change;
 mod class;
 mod forgetful;
+mod mark;
 mod notes;
 mod plan;
 mod problems;
@@ -28,8 +29,9 @@ pub use change::{
 pub use class::{Class, SERVERS_MAX, TicketState, classes};
 pub(crate) use forgetful::forgetful;
 pub use forgetful::{forgotten_above, has_forgotten, not_remembered};
-pub(crate) use notes::look_of;
-pub use notes::{mark_of_look, mark_with_notes, marked_with, notes};
+pub(crate) use mark::look_of;
+pub use mark::mark_of_look;
+pub use notes::{mark_with_notes, marked_with, notes};
 pub use plan::{Restored, TicketNote, TicketPlan, TicketStep, forgetful_steps, ticket_plan};
 pub use problems::{TicketProblem, problems, unseen};
 pub use rebase::{MARGIN, Notes, Seen, SeenAt, safe_floor};

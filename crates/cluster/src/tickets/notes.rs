@@ -23,16 +23,6 @@ pub fn notes(truth: &TicketTruth) -> Notes {
     tickets.into_iter().map(|ticket| (ticket.clone(), of_one(ticket))).collect()
 }
 
-/// A mark that says of which look it is: those of one look have the same number.
-pub fn mark_of_look(random: &str, look: u64) -> String {
-    format!("{random}-{look}")
-}
-
-/// The number of a mark's look; 0 for one of a program that did not count them.
-pub(crate) fn look_of(mark: &str) -> u64 {
-    mark.rsplit_once('-').and_then(|(_, look)| look.parse().ok()).unwrap_or(0)
-}
-
 /// The text that is left on a server.
 pub fn mark_with_notes(mark: &str, notes: &Notes) -> String {
     let mut text = mark.to_owned();
@@ -92,12 +82,6 @@ mod tests {
         assert_eq!(marked_with("aBc orders=x@3 = orders"), ("aBc".to_owned(), Notes::new()));
         let nothing = [(ticket("orders"), Seen::default())].into();
         assert_eq!(mark_with_notes("aBc", &nothing), "aBc");
-    }
-
-    #[test]
-    fn a_mark_tells_its_look() {
-        assert_eq!(mark_of_look("aBc", 17), "aBc-17");
-        assert_eq!([look_of("aBc-17"), look_of("aBc"), look_of("restored")], [17, 0, 0]);
     }
 
     #[test]
