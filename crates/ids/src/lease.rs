@@ -17,10 +17,9 @@ pub enum Renewal {
 
 /// Decides about the lease for ids up to index `index`.
 ///
-/// `leased` is the last index that a record covers, if one does. `lease` is the
-/// length of a lease, `left` of how few that are left it is extended (half of the last lease), and
-/// `ahead_max` how far ahead of
-/// `index` an extension may reach, so that a crash leaves no more drift than is
+/// `leased` is the last index that a record covers, if one does. `lease` is the length of a lease;
+/// one is extended when no more than `left` of the last one are left, half of it. `ahead_max` is how
+/// far ahead of `index` an extension may reach, so that a crash leaves no more drift than is
 /// allowed. No lease reaches past `last`, the layout's end.
 pub fn renew(
     index: i64,

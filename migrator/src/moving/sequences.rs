@@ -77,12 +77,14 @@ pub(super) async fn close_with(
     if !was_held && !hold(context, LOCK_MS).await? {
         return Ok(Batch::LockTimeout);
     }
-    let is_open = is_open(&mut context.target, context.record.shard).await?;
-    let fresh = match (was_held, is_open) {
-        (true, _) => Vec::new(),
-        (false, true) if !context.record.reopened => Vec::new(),
-        (false, only_generators) => positions(context, only_generators).await?,
-    };
+    let (mut fresh, mut is_open_there) = (Vec::new(), false);
+    // Not where they were held: writers wait.
+    if !was_held {
+        is_open_there = is_open(&mut context.target, context.record.shard).await?;
+        if !is_open_there || context.record.reopened {
+            fresh = positions(context, is_open_there).await?;
+        }
+    }
     let schema = context.record.schema.clone();
     let holding = holding(context);
     let mut all = vec![format!("SET LOCAL lock_timeout = {LOCK_MS}")];
@@ -98,7 +100,7 @@ pub(super) async fn close_with(
         return Ok(Batch::Done);
     }
     let mut statements = vec![fresh.join(";\n")];
-    if is_open {
+    if is_open_there {
         let shut = sqlx::query_as(sql!("move/sequence/shut.sql"));
         let shut: Vec<(String, String)> =
             context.target.rows(shut.bind(context.record.shard.as_sql())).await?;
