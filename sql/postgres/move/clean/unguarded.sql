@@ -17,7 +17,8 @@ WITH guarded AS (
 ), guard AS (
     SELECT m.*,
            coalesce(bool_or(t.tgtype & 1 = 0), false) AS has_one,
-           coalesce(bool_or(t.tgtype & 1 = 1), NOT m.has_rows) AS has_one_of_rows,
+           -- Rows of a partitioned table are in its partitions.
+           NOT m.has_rows OR coalesce(bool_or(t.tgtype & 1 = 1), false) AS has_one_of_rows,
            string_agg(format('ENABLE ALWAYS TRIGGER %I', t.tgname), ', ' ORDER BY t.tgname)
                FILTER (WHERE t.tgenabled <> 'A') AS enable
       FROM member m
