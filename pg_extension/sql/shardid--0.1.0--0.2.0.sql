@@ -2016,6 +2016,65 @@ CREATE TRIGGER row_restored BEFORE INSERT ON shardid.ticket
 CREATE TRIGGER row_restored BEFORE INSERT ON shardid.segment
     FOR EACH ROW EXECUTE FUNCTION shardid.row_restored();
 
+-- Data alone is also loaded over a schema that migrations have made, with its shards: what is
+-- there stays, and goes on as what comes with a dump does. Where it is not the same, or is not
+-- open, the key says so. A shard of a cluster is its program's.
+CREATE FUNCTION shardid.row_there() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    generator regclass;
+BEGIN
+    IF TG_RELID = 'shardid.layout'::regclass THEN
+        IF EXISTS (SELECT FROM shardid.layout l WHERE (l.name, l.epoch, l.tick, l.ticks, l.shards, l.slots)
+            = (NEW.name, NEW.epoch, NEW.tick, NEW.ticks, NEW.shards, NEW.slots))
+        THEN
+            RETURN NULL;
+        END IF;
+        RETURN NEW;
+    END IF;
+    IF TG_RELID = 'shardid.ticket'::regclass THEN
+        UPDATE shardid.ticket t
+            SET floor = greatest(t.floor, NEW.floor), last_gapless = greatest(t.last_gapless, NEW.last_gapless), history = NEW.history
+            WHERE t.name = NEW.name AND (t.server, t.servers) = (NEW.server, NEW.servers)
+                AND t.ceiling IS NULL AND NEW.ceiling IS NULL AND (t.last_gapless IS NULL OR NEW.last_gapless IS NOT NULL);
+        RETURN CASE WHEN FOUND THEN NULL ELSE NEW END;
+    END IF;
+    IF TG_RELID = 'shardid.segment'::regclass THEN
+        UPDATE shardid.segment s SET step = NEW.step, update_time = NEW.update_time, history = NEW.history
+            WHERE s.tag = NEW.tag AND (s.start, s.delta, s.remainder) = (NEW.start, NEW.delta, NEW.remainder);
+        RETURN CASE WHEN FOUND THEN NULL ELSE NEW END;
+    END IF;
+    IF TG_RELID = 'shardid.shard'::regclass THEN
+        SELECT s.sequence::regclass INTO generator FROM shardid.shard s
+            WHERE (s.shard, s.layout) = (NEW.shard, NEW.layout) AND s.state = 'open' AND s.cluster IS NULL;
+    ELSE
+        SELECT s.sequence::regclass INTO generator FROM shardid.id_sequence s
+            WHERE (s.sequence, s.shard, s.layout) = (NEW.sequence, NEW.shard, NEW.layout)
+                AND NOT EXISTS (SELECT FROM shardid.shard c WHERE c.shard = NEW.shard AND c.cluster IS NOT NULL);
+    END IF;
+    IF shardid.is_generator(generator, NEW.shard, NEW.layout) THEN
+        -- How far its ids went is not known, and it may have given some here.
+        PERFORM shardid.note_restored(NULL::oid);
+        PERFORM shardid.go_on_above(generator, shardid.last_id_at_most(NULL::regclass, NEW.shard::bigint, NEW.layout));
+        RETURN NULL;
+    END IF;
+    RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION shardid.row_there() IS
+    'has a row of a dump give way to the same one that is there, whose ids go on beyond all that the dump''s can have given';
+
+CREATE TRIGGER row_there BEFORE INSERT ON shardid.layout
+    FOR EACH ROW EXECUTE FUNCTION shardid.row_there();
+CREATE TRIGGER row_there BEFORE INSERT ON shardid.shard
+    FOR EACH ROW EXECUTE FUNCTION shardid.row_there();
+CREATE TRIGGER row_there BEFORE INSERT ON shardid.id_sequence
+    FOR EACH ROW EXECUTE FUNCTION shardid.row_there();
+CREATE TRIGGER row_there BEFORE INSERT ON shardid.ticket
+    FOR EACH ROW EXECUTE FUNCTION shardid.row_there();
+CREATE TRIGGER row_there BEFORE INSERT ON shardid.segment
+    FOR EACH ROW EXECUTE FUNCTION shardid.row_there();
+
 CREATE FUNCTION shardid.remember_dropped(gone regclass[]) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::thread;
 
+use shardid_tests::postgres::Client;
 use shardid_tests::{Database, Server, expect_error};
 
 use crate::ask::{ids, one, run, run_ahead, run_sequence_ahead};
@@ -22,6 +23,10 @@ pub(crate) fn output(command: &mut Command) -> String {
 const ESTATE: &str = "SELECT 's', * FROM shardid.shard ORDER BY shard; SELECT 'v', shard, schema, sequence, layout, state, last_id FROM shardid.shards ORDER BY 2; \
      SELECT 'l', * FROM shardid.layout ORDER BY name; SELECT 'i', * FROM shardid.id_sequence ORDER BY sequence::text; SELECT 'd', * FROM shardid.dropped_id_sequence; SELECT 'c', * FROM shardid.cluster; \
      SELECT 't', count(*), sum(a), sum(b) FROM t";
+
+/// What a database knows of shards, tickets and segments.
+const ESTATE_OF_TICKETS: &str = "SELECT 's', * FROM shardid.shard ORDER BY shard; SELECT 'l', * FROM shardid.layout ORDER BY name; \
+     SELECT 't', * FROM shardid.ticket; SELECT 'g', * FROM shardid.segment";
 
 /// A database with everything that a dump may have to carry, ahead of the clock.
 struct Estate {
@@ -146,6 +151,99 @@ fn a_schema_without_data_takes_its_shards_up_again_above_the_old_ids() {
     assert!(ids(&mut client, "SELECT next_id(5)")[0] > estate.last[0]);
     assert!(ids(&mut client, "SELECT next_id_from('photo_id')")[0] > estate.last[2]);
     assert!(ids(&mut client, "INSERT INTO t DEFAULT VALUES RETURNING a")[0] > estate.last[0]);
+}
+
+/// Rows of shards that migrations had made were duplicates, and what the original had given since the dump
+/// came again.
+#[test]
+fn data_alone_goes_on_above_what_was_given_since_in_a_schema_that_migrations_have_made() {
+    let migrate = |database: &Database<'_>| {
+        database.psql(
+            "CREATE EXTENSION IF NOT EXISTS shardid; SELECT create_layout('mine', '2026-01-01Z', '10 ms', 1000, 1000); \
+             SELECT create_shard(5), create_shard(6, layout => 'mine'), create_id_sequence('photo_id', 5); \
+             SELECT create_ticket('photos'), create_ticket('gapless'), create_segment('orders', 10); \
+             CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5), n bigint DEFAULT next_id_from('photo_id'))",
+        )
+    };
+    let original = Database::fresh_plain();
+    migrate(&original);
+    original.psql(
+        "INSERT INTO photos SELECT FROM generate_series(1, 1000); SELECT next_id(6), next_ticket('photos'); \
+         SELECT next_ticket_gapless('gapless'), next_ticket_gapless('gapless'); SELECT next_segment('orders'), shardid.alter_segment('orders', 20)",
+    );
+    let mut client = original.connect();
+    for shard in [5, 6] {
+        run_ahead(&mut client, shard);
+    }
+    run_sequence_ahead(&mut client, "photo_id");
+    let file = tempfile();
+    output(original.command("pg_dump").args(["-Fc", "-f", &file]));
+    let plain = output(original.command("pg_dump").arg("-a"));
+    let taken = |client: &mut Client, count: i64| {
+        ["next_id(5)", "next_id(6)", "next_id_from('photo_id')"].map(|take| -> i64 {
+            one(client, &format!("SELECT max({take}) FROM generate_series(1, {count})"))
+        })
+    };
+    let last = taken(&mut client, 60_000);
+    for way in ["-a", "--disable-triggers", "used", "psql"] {
+        let copy = Database::fresh_plain();
+        migrate(&copy);
+        if way == "used" {
+            copy.psql("SELECT next_id(6); INSERT INTO photos DEFAULT VALUES; TRUNCATE photos");
+        }
+        let mut command;
+        if way == "psql" {
+            let text = tempfile();
+            std::fs::write(&text, &plain).unwrap();
+            command = copy.command("psql");
+            output(command.args(["-Xq1", "-v", "ON_ERROR_STOP=1", "-f", &text, copy.name()]));
+            std::fs::remove_file(text).unwrap();
+        } else {
+            command = copy.command("pg_restore");
+            command.args(["--exit-on-error", "-a", "-d", copy.name(), &file]);
+            output(if way == "--disable-triggers" { command.arg(way) } else { &mut command });
+        }
+        let mut client = copy.connect();
+        let next = taken(&mut client, 1);
+        for (next, last) in next.iter().zip(last) {
+            assert!(*next > last, "{way}: {next} after {last}");
+        }
+        assert_eq!(copy.psql("SELECT count(*) FROM photos"), "1000", "{way}");
+        assert_eq!(
+            copy.psql("SELECT next_ticket('photos'), next_ticket_gapless('gapless'), first, last FROM next_segment('orders')"),
+            "2|3|11|30",
+            "{way}"
+        );
+        let history = "SELECT string_agg(DISTINCT history, ',') FROM (SELECT history FROM shardid.ticket UNION ALL SELECT history FROM shardid.segment) h";
+        assert_eq!(copy.psql(history), "restored", "{way}");
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
+/// What migrations have made otherwise is not taken for what the dump has.
+#[test]
+fn data_alone_is_refused_where_the_schema_has_other_shards_than_the_dump() {
+    let make = |database: &Database<'_>, layout: &str, server: i32, start: i32| {
+        database.psql(&format!(
+            "CREATE EXTENSION shardid; SELECT create_layout('mine', '2026-01-01Z', '{layout}', 1000, 1000); SELECT create_shard(5, layout => 'mine'); \
+             SELECT create_shard(6, layout => '{}'), create_ticket('photos', {server}, 2), create_segment('orders', 10, {start})",
+            if server == 1 { "instagram" } else { "mine" }
+        ))
+    };
+    let (original, copy) = (Database::fresh_plain(), Database::fresh_plain());
+    make(&original, "10 ms", 1, 1);
+    make(&copy, "20 ms", 2, 100);
+    let file = tempfile();
+    output(original.command("pg_dump").args(["-Fc", "-f", &file]));
+    let before = copy.psql(ESTATE_OF_TICKETS);
+    let restored =
+        copy.command("pg_restore").args(["-a", "-d", copy.name(), &file]).output().unwrap();
+    let said = String::from_utf8_lossy(&restored.stderr);
+    for key in ["layout_pkey", "shard_pkey", "ticket_pkey", "segment_pkey"] {
+        assert!(said.contains(key), "{key}: {said}");
+    }
+    assert_eq!(copy.psql(ESTATE_OF_TICKETS), before);
+    std::fs::remove_file(file).unwrap();
 }
 
 /// The row that came with the extension was in the way, and nothing was restored.
@@ -387,8 +485,8 @@ fn the_data_of_a_dump_restored_where_ids_went_on_and_a_crash_repeat_nothing() {
     output(database.command("pg_dump").args(["-Fc", "-f", &file]));
     run_ahead(&mut client, 5);
     let taken = ids(&mut client, "SELECT next_ids(5, 100000)");
-    for way in [&["-a"][..], &["-a", "-n", "shard_0005", "-n", "shardid"]] {
-        // Rows and shards are there already; sequences are set back all the same.
+    for way in [&["-a"][..], &["-a", "-n", "shard_0005"]] {
+        // Rows are there already, and shards give way to those that are; sequences are set back all the same.
         let restored = database
             .command("pg_restore")
             .args(way)
@@ -396,7 +494,7 @@ fn the_data_of_a_dump_restored_where_ids_went_on_and_a_crash_repeat_nothing() {
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&restored.stderr);
-        assert!(said.contains("duplicate key"), "{said}");
+        assert_eq!(said.contains("duplicate key"), way.len() == 1, "{said}");
         let last: i64 = one(&mut client, "SELECT last_value FROM shard_0005.shard_id_seq");
         assert!(last < taken[0], "the sequence was not set back");
         server.kill9();
