@@ -143,18 +143,16 @@ pub(crate) fn not_its_generator(
     min: i64,
 ) -> Report {
     let again = if is_id_sequence {
-        format!(
-            "If it is another one, make an id sequence: SELECT create_id_sequence('another name', {shard});"
-        )
+        format!("make an id sequence: SELECT create_id_sequence('another name', {shard});")
     } else {
-        format!("SELECT create_shard({shard}); makes the shard's again;")
+        format!("SELECT create_shard({shard}); makes the shard's again.")
     };
     Report::new(b"55000", format!("sequence {sequence} is not a generator of shard {shard}"))
         .detail(format!(
             "A generator of it has INCREMENT {increment} and MINVALUE {min}; the row may have been restored where its number is that of another sequence."
         ))
         .hint(format!(
-            "{again} or, if it is this one and was altered: ALTER SEQUENCE {sequence} INCREMENT {increment} MINVALUE {min};"
+            "If it is this one and was altered: ALTER SEQUENCE {sequence} INCREMENT {increment} MINVALUE {min}; if it is another one, {again}"
         ))
 }
 
@@ -316,25 +314,39 @@ pub(crate) fn too_far_ahead(
     sequence: &str,
     shard: i64,
     drift_us: i64,
+    tick_us: i64,
     max_drift_us: i64,
     max_wait_ms: i64,
 ) -> Report {
-    Report::new(b"55000", format!("shard {shard} is {} ahead of the clock", seconds(drift_us)))
+    let report =
+        Report::new(b"55000", format!("shard {shard} is {} ahead of the clock", seconds(drift_us)));
+    let waited = seconds(max_wait_ms * 1_000);
+    // No drift lets it into the next tick before that has come.
+    if tick_us > max_drift_us && drift_us <= tick_us {
+        return report
+            .detail(format!(
+                "The present tick of its layout, of {}, has no ids left for {sequence}, or the clock was set back; waited {waited}.",
+                seconds(tick_us)
+            ))
+            .hint(format!(
+                "Wait until the next tick begins. A shardid.max_drift ({}) of a tick or more allows ids of it before; a crash then puts other shards as far ahead.",
+                seconds(max_drift_us)
+            ));
+    }
+    report
         .detail(format!(
-            "The clock was set back, ids of {sequence} were taken faster than its layout allows, or it was restarted, restored or taken over by this server; waited {}.",
-            seconds(max_wait_ms * 1_000)
+            "The clock was set back, ids of {sequence} were taken faster than its layout allows, or it was restarted, restored or taken over by this server; waited {waited}."
         ))
         .hint(format!(
-            "Set the clock right or wait; shardid.max_drift ({}) allows more drift, shardid.max_wait ({}) longer waits.",
-            seconds(max_drift_us),
-            seconds(max_wait_ms * 1_000)
+            "Set the clock right or wait; shardid.max_drift ({}) allows more drift, shardid.max_wait ({waited}) longer waits.",
+            seconds(max_drift_us)
         ))
 }
 
 /// The same of one whose past is not known, and that begins beyond what all others can have given.
 pub(crate) fn beyond_all_others(too_far: Report, sequence: &str) -> Report {
     let detail = format!(
-        "Of the last ids of {sequence} nothing is known, as after a crash, a promotion or ALTER SEQUENCE: it begins beyond all that any shard of this database may have given out, which may be as far ahead."
+        "Of the last ids of {sequence} nothing is known, as after a crash, a promotion, a restore, a copy or ALTER SEQUENCE: it begins beyond all that any shard of this database may have given out, which may be as far ahead."
     );
     let hint = too_far.hint.unwrap_or_default();
     Report {
@@ -344,6 +356,14 @@ pub(crate) fn beyond_all_others(too_far: Report, sequence: &str) -> Report {
         )),
         ..too_far
     }
+}
+
+/// The same of one that no other shard has put there: its ticks are long.
+pub(crate) fn beyond_its_tick(too_far: Report, sequence: &str) -> Report {
+    let detail = format!(
+        "How far ids of {sequence} went in the present tick of its layout is not known, as after a crash, a promotion, a restore, a copy or ALTER SEQUENCE, or where it was made again: it begins with the next one."
+    );
+    Report { detail: Some(detail), ..too_far }
 }
 
 /// A generator has no ids left of the present tick, in the transaction that made it.

@@ -111,10 +111,15 @@ impl Generator {
                             // From now to where its tick begins, not in whole ticks. The clock may
                             // be there by now.
                             (begins_us - clocks::now_us()).max(1_000),
+                            facts.layout.tick_us(),
                             settings::max_drift_us(),
                             settings::max_wait_ms(),
                         );
+                        let allowed_us = clocks::now_us() + settings::max_drift_us();
                         return Err(match request.beyond {
+                            Some(beyond) if facts.layout.instant_of(beyond) <= allowed_us => {
+                                report::beyond_its_tick(too_far, &name())
+                            }
                             Some(_) => report::beyond_all_others(too_far, &name()),
                             None => too_far,
                         });
