@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 struct RunFolder {
     path: PathBuf,
@@ -24,6 +24,15 @@ pub(crate) fn path() -> &'static Path {
     static FOLDER: OnceLock<RunFolder> = OnceLock::new();
     &FOLDER.get_or_init(make).path
 }
+
+/// Has the servers of this program lie on the disk: what waits for one is to be measured.
+///
+/// Said before the first server is started.
+pub fn keep_on_disk() {
+    ON_DISK.store(true, Ordering::Relaxed);
+}
+
+static ON_DISK: AtomicBool = AtomicBool::new(false);
 
 /// Makes a new folder with a number for a name, for one server.
 pub(crate) fn numbered() -> PathBuf {
@@ -51,11 +60,19 @@ fn has_room(folder: &str) -> bool {
 }
 
 fn make() -> RunFolder {
+    let parent = if ON_DISK.load(Ordering::Relaxed) {
+        // Unlike `/tmp`, it is never in memory.
+        "/var/tmp"
+    } else if has_room(MEMORY) {
+        MEMORY
+    } else {
+        "/tmp"
+    };
     let path = tempfile::Builder::new()
         .prefix("shardid-")
         .permissions(Permissions::from_mode(0o755))
-        .tempdir_in(if has_room(MEMORY) { MEMORY } else { "/tmp" })
-        .expect("a folder under /tmp can be made")
+        .tempdir_in(parent)
+        .unwrap_or_else(|error| panic!("cannot make a folder in {parent}: {error}"))
         .keep();
     // The signals of a terminal or of whoever kills our process group must not
     // reach the watchdog, so it gets a group of its own.

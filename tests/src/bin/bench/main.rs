@@ -64,6 +64,7 @@ const PARTS: [(&str, Part); 12] = [
 fn main() {
     let arguments = Arguments::parse();
     let started = Instant::now();
+    shardid_tests::keep_on_disk();
     let setting = Setting::new(arguments.quick);
     let mut table = Table::default();
     println!("{}", setting.describe());
