@@ -251,6 +251,9 @@ BEGIN
     IF NEW.lost THEN
         PERFORM shardid.note_restored(NULL::oid);
     END IF;
+    IF NEW.lost OR NEW.floor IS NOT NULL THEN
+        PERFORM shardid.all_go_on_beyond(NEW.shard, NEW.layout);
+    END IF;
     UPDATE shardid.dropped_id_sequence d SET floor = greatest(d.floor, NEW.floor), lost = d.lost OR NEW.lost
         WHERE (d.shard, d.layout) = (NEW.shard, NEW.layout);
     IF FOUND THEN
@@ -355,6 +358,34 @@ CREATE TRIGGER generator_restored AFTER INSERT ON shardid.shard
 CREATE TRIGGER generator_restored AFTER INSERT ON shardid.id_sequence
     FOR EACH ROW EXECUTE FUNCTION shardid.generator_restored();
 
+-- A dump brings what generators of a shard and layout gave elsewhere: whichever is here by now, under
+-- another name or in another schema, may be of a table with these ids. One of which the page knows
+-- nothing begins beyond the horizon anyway.
+CREATE FUNCTION shardid.go_on_beyond(sequence regclass, shard bigint, layout text) RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'go_on_beyond_wrapper';
+COMMENT ON FUNCTION shardid.go_on_beyond(regclass, bigint, text) IS
+    'has a generator of the caller''s go on max_drift ahead of the clock, beyond what its like can have given elsewhere';
+
+CREATE FUNCTION shardid.all_go_on_beyond(shard integer, layout text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    generator regclass;
+BEGIN
+    FOR generator IN SELECT g.sequence FROM (
+            SELECT s.sequence::regclass FROM shardid.shard s WHERE (s.shard, s.layout) = (all_go_on_beyond.shard, all_go_on_beyond.layout)
+            UNION
+            SELECT i.sequence::regclass FROM shardid.id_sequence i WHERE (i.shard, i.layout) = (all_go_on_beyond.shard, all_go_on_beyond.layout)
+        ) AS g (sequence)
+        WHERE shardid.is_generator(g.sequence, all_go_on_beyond.shard, all_go_on_beyond.layout)
+            -- A move brings where the sequences of a cluster's shard stand.
+            AND NOT EXISTS (SELECT FROM shardid.shard c WHERE c.shard = all_go_on_beyond.shard AND c.cluster IS NOT NULL)
+    LOOP
+        PERFORM shardid.go_on_beyond(generator, shard::bigint, layout);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION shardid.all_go_on_beyond(integer, text) IS 'calls go_on_beyond() for the generators of a shard and layout';
+
 -- Data alone is also loaded over a schema that migrations have made, with its shards: what is
 -- there stays, and goes on as what comes with a dump does. Where it is not the same, or is not
 -- open, the key says so. A shard of a cluster is its program's.
@@ -392,9 +423,7 @@ BEGIN
                 AND NOT EXISTS (SELECT FROM shardid.shard c WHERE c.shard = NEW.shard AND c.cluster IS NOT NULL);
     END IF;
     IF shardid.is_generator(generator, NEW.shard, NEW.layout) THEN
-        -- How far its ids went is not known, and it may have given some here.
-        PERFORM shardid.note_restored(NULL::oid);
-        PERFORM shardid.go_on_above(generator, shardid.last_id_at_most(NULL::regclass, NEW.shard::bigint, NEW.layout));
+        PERFORM shardid.all_go_on_beyond(NEW.shard, NEW.layout);
         RETURN NULL;
     END IF;
     RETURN NEW;

@@ -329,6 +329,29 @@ fn note_restored(sequence: Option<pg_sys::Oid>) {
     }
 }
 
+/// Has a generator be a drift ahead of the clock, beyond what its like can have given elsewhere: a
+/// dump brings what that one gave. One of which nothing is known begins beyond the horizon anyway.
+#[pg_extern]
+fn go_on_beyond(sequence: Option<pg_sys::Oid>, shard: Option<i64>, layout: Option<&[u8]>) {
+    let (sequence, (number, layout)) =
+        or_throw(sequence.zip(shard.zip(layout)).ok_or_else(report::not_called_by_hand));
+    let layout = &*given(layout);
+    let rule = self::layout(layout);
+    let shard = checked_shard(&rule, number, layout);
+    note_restored(None);
+    if !look::is_begun(sequence, backend::timeline()) {
+        return;
+    }
+    let (increment, min) = (rule.per_tick(), rule.id(shard, Position { tick: 0, slot: 0 }));
+    let is_its = catalog::sequence_shape(sequence)
+        .is_some_and(|shape| (shape.increment, shape.min) == (increment, min));
+    if !is_its {
+        let name = relations::relation_name(sequence);
+        report::not_its_generator(&name, number, false, increment, min).throw();
+    }
+    go_on_above(sequence, last_id_by_horizon(&rule, shard));
+}
+
 /// How long a generator that is dropped waits for its last id at least, in microseconds.
 const WAIT_US: i64 = 60_000_000;
 

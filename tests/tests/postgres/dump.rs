@@ -220,6 +220,57 @@ fn data_alone_goes_on_above_what_was_given_since_in_a_schema_that_migrations_hav
     std::fs::remove_file(file).unwrap();
 }
 
+/// The dump names id sequences that are others here, or none any more: their ids are rows of its tables.
+#[test]
+fn data_alone_of_an_owner_goes_on_above_id_sequences_of_other_names() {
+    let owned = || {
+        let database = Database::fresh_plain();
+        let owner = database.role("owner");
+        let name = database.name();
+        database.psql(&format!(
+            "ALTER DATABASE {name} OWNER TO {owner}; ALTER SCHEMA public OWNER TO {owner}"
+        ));
+        (database, owner)
+    };
+    let (original, owner) = owned();
+    let mut client = original.connect_as(&owner);
+    run(
+        &mut client,
+        "CREATE EXTENSION shardid; SELECT create_shard(5), create_id_sequence('photo_id', 5), create_id_sequence('gone', 6)",
+    );
+    let last = [
+        run_ahead(&mut client, 5),
+        run_sequence_ahead(&mut client, "photo_id"),
+        run_sequence_ahead(&mut client, "gone"),
+    ];
+    run(&mut client, "ALTER SEQUENCE photo_id RENAME TO picture_id; DROP SEQUENCE gone");
+    let file = tempfile();
+    output(original.command("pg_dump").env("PGUSER", &owner).args(["-Fc", "-f", &file]));
+    for is_used in [false, true] {
+        let (copy, owner) = owned();
+        let mut client = copy.connect_as(&owner);
+        run(
+            &mut client,
+            "CREATE EXTENSION shardid; SELECT create_shard(5), create_id_sequence('photo_id', 5), create_id_sequence('new', 6)",
+        );
+        let take =
+            "SELECT unnest(ARRAY[next_id(5), next_id_from('photo_id'), next_id_from('new')])";
+        if is_used {
+            run(&mut client, take);
+        }
+        let mut restore = copy.command("pg_restore");
+        restore.env("PGUSER", &owner).args(["--exit-on-error", "--no-owner", "-a"]);
+        let restore = restore.args(["-d", copy.name(), &file]).output().unwrap();
+        // Of the sequence that has another name here: all that comes after the rows.
+        let said = String::from_utf8_lossy(&restore.stderr);
+        assert!(said.contains("picture_id\" does not exist"), "{said}");
+        for (next, last) in ids(&mut client, take).into_iter().zip(last) {
+            assert!(next > last, "used {is_used}: {next} after {last}");
+        }
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
 /// What migrations have made otherwise is not taken for what the dump has.
 #[test]
 fn data_alone_is_refused_where_the_schema_has_other_shards_than_the_dump() {
