@@ -15,6 +15,7 @@ on_both_engines! {
     a_postgresql_node_with_the_catalog_that_is_put_back_twice_repeats_nothing,
     a_restore_that_is_cut_is_gone_on_with_without_saying_it_again,
     a_number_that_was_said_before_a_cut_is_not_asked_for_again,
+    of_numbers_that_are_said_of_one_ticket_the_highest_counts,
     tickets_that_do_not_go_as_far_as_each_other_take_numbers_of_their_own,
 }
 
@@ -229,6 +230,26 @@ fn a_number_that_was_said_before_a_cut_is_not_asked_for_again(engine: Engine) {
     servers.run(&["apply", "--yes"]).ok();
     let next = take(&servers, "my1", 1);
     assert!(next > last, "{next} is not above {last}, which was given before");
+    servers.is_clean();
+}
+
+/// As when each of two restored servers had a number of its own: the first counted, and the other was dropped.
+fn of_numbers_that_are_said_of_one_ticket_the_highest_counts(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    is_quiet(&servers);
+    let apply = ["apply", "--yes", "--restored", "my1", "--restored", "my2"];
+    for (said, highest) in [
+        (["orders=1999", "orders=7000000"], 7_000_000),
+        (["orders=9000000", "orders=1999"], 9_000_000),
+        (["1999", "20000000"], 20_000_000),
+    ] {
+        let above = said.map(|said| ["--above", said]).concat();
+        servers.run(&[&apply[..], &above].concat()).ok();
+        for node in ["my1", "my2"] {
+            let next = take(&servers, node, 1);
+            assert!(next > highest, "{said:?}: {next} of {node}");
+        }
+    }
     servers.is_clean();
 }
 
