@@ -50,9 +50,9 @@ pub use shard::{Shard, ShardCount, ShardError};
 pub use spread::{SpreadError, spread};
 pub use tickets::{
     ByHand, ChangeEffect, ChangeState, Class, KnownServer, KnownTicket, MARGIN, NoRoom, NotGone,
-    Notes, RESTORED_MARK, Restored, SERVERS_MAX, Seen, SeenAt, TicketChange, TicketNote,
-    TicketPlan, TicketProblem, TicketServer, TicketState, TicketStep, TicketTruth, change_effects,
-    classes, first_floor, forgetful_steps, forgotten_above, has_forgotten, mark_of_look,
+    Notes, Restored, SERVERS_MAX, Seen, SeenAt, TicketChange, TicketNote, TicketPlan,
+    TicketProblem, TicketServer, TicketState, TicketStep, TicketTruth, change_effects, classes,
+    first_floor, forgetful_steps, forgotten_above, has_forgotten, mark_of_look, mark_of_restored,
     mark_with_notes, marked_with, next_change_state, not_remembered, notes, problems, safe_floor,
     ticket_plan, unseen,
 };

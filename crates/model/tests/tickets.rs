@@ -35,3 +35,10 @@ fn restored_twice() {
     is_needed(&Restores::with_the_catalog(), &[Told::Restored]);
     is_needed(&Restores::without_the_catalog(), &[Told::Restored]);
 }
+
+#[test]
+fn both_restored() {
+    is_needed(&Restores::both(), &[Told::Together]);
+    is_needed(&Restores::both(), &[Told::Restored]);
+    nothing_is_wrong(&Restores::both());
+}

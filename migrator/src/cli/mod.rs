@@ -295,8 +295,8 @@ pub(crate) struct Adopt {
     /// At or above all that restored servers can have handed out
     ///
     /// Your own tables know it: the highest one in all columns that hold their tickets, or
-    /// TICKET=NUMBER for one ticket. They go on 100,000 above it, and never below what is known otherwise: all
-    /// up to there is left out, which costs something of Tickets32 alone.
+    /// TICKET=NUMBER for one ticket; of several numbers the highest counts. They go on 100,000 above it, and
+    /// never below what is known otherwise: all up to there is left out, which costs something of Tickets32 alone.
     #[arg(long, value_name = "[TICKET=]NUMBER", requires = "restored")]
     pub(crate) above: Vec<Above>,
 

@@ -1,6 +1,6 @@
 //! `shardid plan`: what is different, and nothing is touched.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -142,6 +142,14 @@ impl FullPlan {
 
 /// What a person chose about tickets.
 pub(super) fn ticket_options(adopt: &cli::Adopt, wait: Duration) -> tickets::apply::Options {
+    let mut above_of = BTreeMap::new();
+    for said in &adopt.above {
+        if let Some(ticket) = &said.ticket {
+            // Of several restored servers each may have a number of its own.
+            let highest = above_of.entry(ticket.clone()).or_insert(0);
+            *highest = said.number.max(*highest);
+        }
+    }
     tickets::apply::Options {
         restored: adopt.restored.clone(),
         above: adopt
@@ -150,11 +158,7 @@ pub(super) fn ticket_options(adopt: &cli::Adopt, wait: Duration) -> tickets::app
             .filter(|said| said.ticket.is_none())
             .map(|said| said.number)
             .max(),
-        above_of: adopt
-            .above
-            .iter()
-            .filter_map(|said| Some((said.ticket.clone()?, said.number)))
-            .collect(),
+        above_of: above_of.into_iter().collect(),
         accept_power_loss: adopt.accept_power_loss,
         accept_unseen: adopt.accept_unseen,
         wait,

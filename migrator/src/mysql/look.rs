@@ -222,6 +222,50 @@ impl Settings {
     }
 }
 
+/// What the routines, triggers and views of schema shardid need of the user who made them, in the order in which it is told.
+const NEEDED: [&str; 9] =
+    ["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "EXECUTE", "TRIGGER"];
+
+/// What of that the lines of SHOW GRANTS do not give on schema shardid. Those of roles that are active are among them.
+fn lacking(grants: &[String]) -> Vec<&'static str> {
+    let of = |words: &str, place: fn(&str) -> bool, needed: &str| {
+        grants.iter().any(|grant| {
+            let Some((privileges, rest)) =
+                grant.strip_prefix(words).and_then(|rest| rest.split_once(" ON "))
+            else {
+                return false;
+            };
+            let at = rest.split(" TO ").next().and_then(|at| at.split(" FROM ").next());
+            at.is_some_and(place)
+                && privileges
+                    .split(',')
+                    .any(|one| one.trim() == needed || one.trim() == "ALL PRIVILEGES")
+        })
+    };
+    let here = |at: &str| {
+        let schema = at.strip_prefix('`').and_then(|at| at.strip_suffix("`.*"));
+        schema.is_some_and(|pattern| is_like(pattern.as_bytes(), b"shardid"))
+    };
+    let everywhere = |at: &str| at == "*.*";
+    let has = |needed: &&&str| {
+        let by_all = of("GRANT ", everywhere, needed) && !of("REVOKE ", here, needed);
+        by_all || of("GRANT ", here, needed)
+    };
+    NEEDED.iter().filter(|needed| !has(needed)).copied().collect()
+}
+
+/// Whether a name is one that a pattern of a GRANT stands for.
+fn is_like(pattern: &[u8], name: &[u8]) -> bool {
+    match (pattern, name) {
+        ([], []) => true,
+        ([b'%', rest @ ..], _) => (0..=name.len()).any(|at| is_like(rest, &name[at..])),
+        ([b'_', rest @ ..], [_, name @ ..]) => is_like(rest, name),
+        ([b'\\', one, rest @ ..], [first, name @ ..]) => one == first && is_like(rest, name),
+        ([one, rest @ ..], [first, name @ ..]) => one == first && is_like(rest, name),
+        _ => false,
+    }
+}
+
 /// Whether one of the lines of SHOW GRANTS lets its user make functions where there is a binary log.
 ///
 /// Those of roles that are active are among them, unlike in the tables of privileges.
@@ -285,66 +329,103 @@ pub(crate) async fn replica(
     }))
 }
 
-/// Why routines of this user would fail in the hands of others. MariaDB runs them with what he was granted
-/// himself, and leaves out his roles, by which he may have made them.
-pub(crate) async fn no_rights_of_its_own(
+/// Why routines of this user would fail in the hands of others, and whether there are any. MariaDB runs them with what he
+/// was granted himself, and leaves out his roles, by which he may have made them; MySQL takes along those that are active
+/// when somebody logs in.
+async fn no_rights_of_its_own(
     connection: &mut MySqlConnection,
-    settings: &Settings,
     node: &NodeName,
-) -> Result<Option<Failure>, Failure> {
+) -> Result<Option<Denied>, Failure> {
     let failed = |error: sqlx::Error| failure(node, &error);
-    if settings.flavour() != Flavour::MariaDb {
-        return Ok(None);
-    }
-    let missing: Vec<String> = sqlx::query_scalar(sql!("look/own_rights.sql"))
-        .fetch_all(&mut *connection)
+    let is_mariadb: bool = sqlx::query_scalar(sql!("look/is_mariadb.sql"))
+        .fetch_one(&mut *connection)
         .await
         .map_err(failed)?;
+    let has_made: bool = sqlx::query_scalar(sql!("look/made_by_me.sql"))
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(failed)?;
+    let missing: Vec<String> = match is_mariadb {
+        true => sqlx::query_scalar(sql!("look/own_rights.sql"))
+            .fetch_all(&mut *connection)
+            .await
+            .map_err(failed)?,
+        false if !has_made => Vec::new(),
+        // What his roles may do he is not told by the tables of privileges.
+        false => {
+            let rows = sqlx::raw_sql(sql!("look/grants.sql")).fetch_all(&mut *connection).await;
+            let text = |row: &sqlx::mysql::MySqlRow| row.try_get_unchecked(0).unwrap_or_default();
+            let grants: Vec<String> = rows.map_err(failed)?.iter().map(text).collect();
+            lacking(&grants).into_iter().map(str::to_owned).collect()
+        }
+    };
     if missing.is_empty() {
         return Ok(None);
     }
     let user: String =
         sqlx::query_scalar(sql!("look/user.sql")).fetch_one(connection).await.map_err(failed)?;
     let what = missing.join(", ");
-    Ok(Some(
-        Failure::new(format!(
+    let message = match is_mariadb {
+        true => format!(
             "MariaDB runs routines with what their definer was granted, without roles, and {user} is denied on schema shardid: {what}"
-        ))
-        .at(format!("node {node}"))
-        .hint(format!("GRANT ALL ON shardid.* TO {user} WITH GRANT OPTION")),
-    ))
+        ),
+        false => of_definer(&user, &what),
+    };
+    let is_blind = has_made && is_blind(missing.iter());
+    Ok(Some(Denied { failure: denied(node, message, &user), user, is_blind }))
 }
 
-/// Why routines would fail in anybody's hands: what the accounts that made them may not do on schema shardid. Nothing is
-/// said where this user is not told. It is an error where not even a look at the schema can work.
+/// What an account is denied, and whether not even a look at the schema can work.
+struct Denied {
+    user: String,
+    failure: Failure,
+    is_blind: bool,
+}
+
+fn of_definer(user: &str, what: &str) -> String {
+    format!(
+        "routines of schema shardid run with the rights of {user}, which made them, and it is denied there: {what}"
+    )
+}
+
+fn denied(node: &NodeName, message: String, user: &str) -> Failure {
+    Failure::new(message)
+        .at(format!("node {node}"))
+        .hint(format!("GRANT ALL ON shardid.* TO {user} WITH GRANT OPTION"))
+        .answered()
+}
+
+fn is_blind<'a>(mut lacking: impl Iterator<Item = &'a String>) -> bool {
+    lacking.any(|privilege| matches!(&**privilege, "SELECT" | "EXECUTE"))
+}
+
+/// Why routines would fail in anybody's hands: what the accounts that made them, this one among them, may not do on schema
+/// shardid. Of others nothing is said where this user is not told. It is an error where not even a look at the schema can work.
 pub(crate) async fn rights_of_definers(
     connection: &mut MySqlConnection,
     node: &NodeName,
 ) -> Result<Vec<Failure>, Failure> {
-    let asked = sqlx::query_as(sql!("look/definers.sql")).fetch_all(connection).await;
+    let asked = sqlx::query_as(sql!("look/definers.sql")).fetch_all(&mut *connection).await;
     let lacking: Vec<(String, String)> = match asked {
         Err(error) if number(&error) == Some(TABLE_ACCESS_DENIED) => Vec::new(),
         asked => asked.map_err(|error| failure(node, &error))?,
     };
-    let is_blind =
-        lacking.iter().any(|(_, privilege)| matches!(&**privilege, "SELECT" | "EXECUTE"));
+    let own = no_rights_of_its_own(connection, node).await?;
     let mut of: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (user, privilege) in lacking {
         of.entry(user).or_default().push(privilege);
     }
-    let refuse = |(user, lacking): (String, Vec<String>)| {
-        Failure::new(format!(
-            "routines of schema shardid run with the rights of {user}, which made them, and it is denied there: {}",
-            lacking.join(", ")
-        ))
-        .at(format!("node {node}"))
-        .hint(format!("GRANT ALL ON shardid.* TO {user} WITH GRANT OPTION"))
-    };
-    let mut failures = of.into_iter().map(refuse);
-    if is_blind && let Some(failure) = Failure::all(&mut failures) {
-        return Err(failure);
+    of.retain(|user, _| own.as_ref().is_none_or(|own| own.user != *user));
+    let is_blind = of.values().any(|lacking| is_blind(lacking.iter()))
+        || own.as_ref().is_some_and(|own| own.is_blind);
+    let others = of
+        .into_iter()
+        .map(|(user, lacking)| denied(node, of_definer(&user, &lacking.join(", ")), &user));
+    let failures: Vec<Failure> = others.chain(own.map(|own| own.failure)).collect();
+    match is_blind {
+        true => Failure::all(failures).map_or(Ok(Vec::new()), Err),
+        false => Ok(failures),
     }
-    Ok(failures.collect())
 }
 
 /// Tables that would begin again at 1 after a crash.
@@ -389,6 +470,28 @@ mod tests {
         ] {
             assert!(!gives_functions(grant), "{grant}");
         }
+    }
+
+    #[test]
+    fn what_routines_lack_is_read_from_the_grants() {
+        let lacks = |grants: &[&str]| {
+            let grants: Vec<String> = grants.iter().map(|grant| (*grant).to_owned()).collect();
+            lacking(&grants).join(", ")
+        };
+        let all = "GRANT ALL PRIVILEGES ON `shardid`.* TO `shardid`@`%` WITH GRANT OPTION";
+        assert_eq!(lacks(&["GRANT USAGE ON *.* TO `shardid`@`%`", all]), "");
+        assert_eq!(lacks(&["GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost`"]), "");
+        assert_eq!(lacks(&["GRANT ALL PRIVILEGES ON `sh%`.* TO `a`@`%`"]), "");
+        assert_eq!(lacks(&["GRANT ALL PRIVILEGES ON `shard_d`.* TO `a`@`%`"]), "");
+        let most = "GRANT SELECT, INSERT, DELETE, CREATE, DROP, REFERENCES, INDEX, ALTER, CREATE TEMPORARY TABLES, EXECUTE, CREATE VIEW ON";
+        let here = format!("{most} `shardid`.* TO `shardid`@`%` WITH GRANT OPTION");
+        assert_eq!(lacks(&[&here]), "UPDATE, TRIGGER");
+        let role = "GRANT `tool`@`%` TO `shardid`@`%`";
+        assert_eq!(lacks(&[&here, role, "GRANT UPDATE, TRIGGER ON *.* TO `shardid`@`%`"]), "");
+        let revoked = "REVOKE UPDATE ON `shardid`.* FROM `shardid`@`%`";
+        assert_eq!(lacks(&["GRANT ALL PRIVILEGES ON *.* TO `a`@`%`", revoked]), "UPDATE");
+        let elsewhere = format!("{most} `shard\\_d`.* TO `shardid`@`%`");
+        assert_eq!(lacks(&[&elsewhere]), NEEDED.join(", "));
     }
 
     #[test]

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use shardid_cluster::{
     MARGIN, NodeName, Notes, Restored, Seen, SeenAt, TicketName, TicketPlan, TicketProblem,
-    TicketStep, TicketTruth, mark_of_look, not_remembered, problems, ticket_plan, unseen,
+    TicketStep, TicketTruth, mark_of_look, mark_of_restored, not_remembered, problems, ticket_plan,
+    unseen,
 };
 
 use super::change::{Wanted, change, resume};
 use super::look::{Look, look};
 use super::notes::now_us;
-use super::notes::{note, note_restored, noted, text_on};
+use super::notes::{has_room, note, note_restored, noted, text_on};
 use super::{Said, Session, TicketJournal, TicketServer};
 use crate::cuts;
 use crate::failure::Failure;
@@ -202,10 +203,20 @@ pub(crate) async fn say_restored(file: &ClusterFile, options: &Options) -> Resul
         return Ok(());
     }
     // The lock of the catalog: who looks at servers meanwhile would leave a mark on them.
-    let mut journal = TicketJournal::connect(file, "apply").await?;
-    journal.session.lock(&journal.node, options.wait).await?;
-    let seen = look(file, "apply", options.accept_power_loss).await?.whole()?;
+    let nothing = |failure: Failure| nothing_noted(failure, options);
+    let mut journal = TicketJournal::connect(file, "apply").await.map_err(nothing)?;
+    journal.session.lock(&journal.node, options.wait).await.map_err(nothing)?;
+    let whole = || async { look(file, "apply", options.accept_power_loss).await?.whole() };
+    let mut seen = whole().await.map_err(nothing)?;
     plan(file, &seen, options)?;
+    let noted = to_be_noted(&seen.truth, options);
+    if let [first, _, ..] = &noted[..]
+        && !seen.truth.servers.get(first).is_some_and(has_room)
+    {
+        // An earlier schema has no room for the names of the others.
+        install(file, &journal.node, first, options).await.map_err(nothing)?;
+        seen = whole().await.map_err(nothing)?;
+    }
     note_all(file, &seen.truth, options).await?;
     for node in &options.restored {
         talk::line(format_args!("  {node}: noted as restored"));
@@ -219,21 +230,55 @@ async fn note_all(
     truth: &TicketTruth,
     options: &Options,
 ) -> Result<(), Failure> {
-    for node in &options.restored {
-        let said = tickets_of(node, truth).into_iter().filter_map(|ticket| {
-            let above = options.restored().above(&ticket);
-            (above > 0).then_some((ticket, above))
-        });
-        note_restored(file, truth, node, said).await.map_err(|failure| {
-            let nodes: Vec<String> =
-                options.restored.iter().map(|node| format!("--restored {node}")).collect();
-            failure.detail(format!(
-                "Node {node} is not noted as restored: say all of them again, with the same numbers, `shardid apply {}`.",
-                nodes.join(" ")
-            ))
+    let nodes = to_be_noted(truth, options);
+    let tickets: BTreeSet<TicketName> =
+        options.restored.iter().flat_map(|node| tickets_of(node, truth)).collect();
+    let said = tickets.into_iter().map(|ticket| {
+        let above = options.restored().above(&ticket);
+        (ticket, above)
+    });
+    let said: Vec<(TicketName, u64)> = said.filter(|(_, above)| *above > 0).collect();
+    let mark = Some(mark_of_restored(&nodes));
+    let is_noted = |node: &&NodeName| truth.servers.get(*node).is_some_and(|it| it.mark == mark);
+    let mut noted = nodes.iter().find(is_noted);
+    for node in &nodes {
+        note_restored(file, truth, node, &nodes, &said).await.map_err(|failure| {
+            let Some(first) = noted else { return nothing_noted(failure, options) };
+            let all: Vec<&str> = nodes.iter().map(NodeName::as_str).collect();
+            failure
+                .detail(format!(
+                    "It is noted on {first} that {} were restored: `shardid apply` goes on with them.",
+                    all.join(", ")
+                ))
+                .hint("mend that, then `shardid apply`")
         })?;
+        noted = noted.or(Some(node));
     }
     Ok(())
+}
+
+/// Says that what was said is noted on no server yet.
+fn nothing_noted(failure: Failure, options: &Options) -> Failure {
+    let nodes: Vec<String> =
+        options.restored.iter().map(|node| format!("--restored {node}")).collect();
+    failure
+        .detail(format!(
+            "No server is noted as restored yet: say it again, with the same numbers, `shardid apply {}`.",
+            nodes.join(" ")
+        ))
+        .hint("mend that, then say it again")
+}
+
+/// The servers on which it is noted that they were restored: those of which somebody says it now, and those of which it
+/// was said before. One that has room for the names of all comes first.
+fn to_be_noted(truth: &TicketTruth, options: &Options) -> Vec<NodeName> {
+    let mut all = truth.said_restored();
+    all.extend(options.restored.iter().cloned());
+    // Where nothing is there yet, there is nothing that it has forgotten.
+    let server = |node: &NodeName| truth.servers.get(node).filter(|it| !it.identity.is_empty());
+    let mut nodes: Vec<NodeName> = all.into_iter().filter(|node| server(node).is_some()).collect();
+    nodes.sort_by_key(|node| !server(node).is_some_and(has_room));
+    nodes
 }
 
 /// The tickets of a server, as it or the catalog knows them.
@@ -267,7 +312,11 @@ pub(crate) async fn run(file: &ClusterFile, options: &Options) -> Result<(), Fai
         }
         step_done(&step);
     }
-    if !options.restored.is_empty() {
+    // The names of some may stand on others alone, and may be about to change.
+    let is_noted = |node: &NodeName| {
+        seen.truth.servers.get(node).is_none_or(|server| server.is_said_restored())
+    };
+    if !options.restored.is_empty() || !seen.truth.said_restored().iter().all(is_noted) {
         // An earlier schema had no room for what was said of it.
         let seen = look(file, "apply", options.accept_power_loss).await?.whole()?;
         note_all(file, &seen.truth, options).await?;

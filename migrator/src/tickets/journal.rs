@@ -87,9 +87,16 @@ impl TicketJournal {
     pub(crate) async fn look(file: &ClusterFile, task: &str) -> Result<TicketTruth, Failure> {
         let mut journal = Self::connect(file, task).await?;
         journal.session.read_only(&journal.node).await?;
-        let truth = journal.read().await?;
+        let truth = journal.read().await;
+        if let (Err(_), Session::Mysql(connection)) = (&truth, &mut journal.session)
+            && let Err(failure) = mysql::look::rights_of_definers(connection, &journal.node).await
+            && failure.is_answer()
+        {
+            // It names the account that lacks a right, as the server's own error does not.
+            return Err(failure);
+        }
         journal.session.close().await;
-        Ok(truth)
+        truth
     }
 
     /// Reads what is known.

@@ -14,9 +14,7 @@ use super::{Session, TicketJournal};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
-use crate::mysql::look::{
-    Settings, no_rights_of_its_own, replica, rights_of_definers, unsafe_tables,
-};
+use crate::mysql::look::{Settings, replica, rights_of_definers, unsafe_tables};
 use crate::mysql::{self, migrate};
 
 /// What a node said, and what speaks against it.
@@ -264,7 +262,6 @@ async fn ask(
             answer.refusals.extend(settings.no_functions(node));
         }
         answer.refusals.extend(replica(connection, &settings, node).await?);
-        answer.refusals.extend(no_rights_of_its_own(connection, &settings, node).await?);
         answer.server.migration = Some(done);
         uuid = settings.uuid().map(str::to_owned);
     }

@@ -1,7 +1,8 @@
 //! What is a server told about the others? It outlives a catalog that comes from a backup.
 
 use shardid_cluster::{
-    NodeName, Notes, RESTORED_MARK, Seen, SeenAt, TicketName, TicketTruth, mark_with_notes, notes,
+    NodeName, Notes, Seen, SeenAt, TicketName, TicketTruth, mark_of_restored, mark_with_notes,
+    notes,
 };
 
 use super::{TicketJournal, TicketServer};
@@ -23,10 +24,15 @@ pub(crate) async fn noted(
 
 /// The text that is left on a server.
 pub(super) fn text_on(server: &shardid_cluster::TicketServer, mark: &str, notes: &Notes) -> String {
-    match server.migration {
-        Some(done) if done < NOTES_SINCE => mark.to_owned(),
-        _ => mark_with_notes(mark, notes),
+    match has_room(server) {
+        false => mark.to_owned(),
+        true => mark_with_notes(mark, notes),
     }
+}
+
+/// Whether a server has room for more than a mark.
+pub(super) fn has_room(server: &shardid_cluster::TicketServer) -> bool {
+    server.migration.is_none_or(|done| done >= NOTES_SINCE)
 }
 
 /// Tells the other servers how far one is raised that was restored, before it is. Where the same backup is put back
@@ -55,27 +61,26 @@ pub(super) async fn note(
     Ok(())
 }
 
-/// Writes down on a server of which somebody says that it was restored, and how far it can have been, that it is not raised
-/// yet, before anything else is done: whatever stops the program, the next `apply` goes on, and `verify` tells of it.
+/// Writes down on a server of which somebody says that it was restored, that neither it nor the others of which that is
+/// said are raised yet, and how far they can have been, before anything else is done: whatever stops the program, the
+/// next `apply` goes on with all of them, and `verify` tells of them.
 pub(super) async fn note_restored(
     file: &ClusterFile,
     truth: &TicketTruth,
     node: &NodeName,
-    said: impl IntoIterator<Item = (TicketName, u64)>,
+    nodes: &[NodeName],
+    said: &[(TicketName, u64)],
 ) -> Result<(), Failure> {
     let Some(seen) = truth.servers.get(node) else { return Ok(()) };
-    // Where nothing is there yet, there is nothing that it has forgotten.
-    if seen.identity.is_empty() {
-        return Ok(());
-    }
     let mut notes = seen.notes.clone();
     for (ticket, number) in said {
-        let said = Seen::default().then(SeenAt { number, at_us: now_us() });
-        let all = notes.get(&ticket).copied().into_iter().chain([said]);
-        notes.insert(ticket, Seen::of_all(all));
+        let said = Seen::default().then(SeenAt { number: *number, at_us: now_us() });
+        let all = notes.get(ticket).copied().into_iter().chain([said]);
+        notes.insert(ticket.clone(), Seen::of_all(all));
     }
+    let mark = mark_of_restored(nodes.iter().filter(|_| has_room(seen)));
     let mut server = TicketServer::connect(file, node, "note").await?;
-    server.mark(&text_on(seen, RESTORED_MARK, &notes)).await?;
+    server.mark(&text_on(seen, &mark, &notes)).await?;
     server.session.close().await;
     cuts::at(format_args!("tickets/said-restored-{node}"));
     Ok(())

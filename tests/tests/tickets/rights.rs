@@ -12,6 +12,7 @@ on_both_engines! {
     rights_that_everybody_has_are_refused,
     where_the_account_is_gone_that_installed_it_is_told_what_mends_it,
     what_the_account_lacks_that_installed_it_is_told_to_others,
+    what_the_account_lacks_that_installed_it_is_told_to_itself,
 }
 
 /// The section of the page.
@@ -286,4 +287,36 @@ fn what_the_account_lacks_that_installed_it_is_told_to_others(engine: Engine) {
     assert_eq!(run.code == 0, engine == Engine::Mysql, "{}{}", run.stdout, run.stderr);
     let taken = servers.try_sql("my1", "SELECT shardid.next_ticket('orders')");
     assert_eq!(taken.status.success(), engine == Engine::Mysql, "{taken:?}");
+}
+
+/// It was told that there was nothing to do, or to grant it to an account that is not there, which made one without a password.
+fn what_the_account_lacks_that_installed_it_is_told_to_itself(engine: Engine) {
+    let servers = Servers::up(engine, 0, 1);
+    with_user(&servers, "my1");
+    connect_as_user(&servers);
+    servers.run(&["apply", "--yes"]).ok();
+    servers.is_clean();
+    let accounts = "SELECT count(*) FROM mysql.user WHERE user = 'shardid'";
+    let before = servers.sql("my1", accounts);
+    let hint = "GRANT ALL ON shardid.* TO 'shardid'@'%' WITH GRANT OPTION";
+    let says = match engine {
+        Engine::Mysql => "'shardid'@'%', which made them, and it is denied there",
+        Engine::Mariadb => "'shardid'@'%' is denied on schema shardid",
+    };
+    for right in
+        ["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "EXECUTE", "TRIGGER"]
+    {
+        servers.sql("my1", &format!("REVOKE {right} ON shardid.* FROM shardid"));
+        for arguments in [&["plan"][..], &["apply", "--yes"], &["tickets", "verify"]] {
+            let run = servers.run(arguments);
+            let text = format!("{}{}", run.stdout, run.stderr);
+            let told = format!("{says}: {right}");
+            assert!(run.code == 1 && text.contains(&told), "{arguments:?} {right}: {text}");
+            assert!(text.contains(hint), "{arguments:?} {right}: {text}");
+            assert_eq!(text.matches("GRANT ALL").count(), 1, "{arguments:?} {right}: {text}");
+        }
+        servers.sql("my1", hint);
+        servers.is_clean();
+    }
+    assert_eq!(servers.sql("my1", accounts), before, "no account was made");
 }

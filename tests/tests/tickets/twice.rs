@@ -15,6 +15,9 @@ on_both_engines! {
     a_postgresql_node_with_the_catalog_that_is_put_back_twice_repeats_nothing,
     a_restore_that_is_cut_is_gone_on_with_without_saying_it_again,
     a_number_that_was_said_before_a_cut_is_not_asked_for_again,
+    a_cut_between_the_notes_on_two_restored_servers_forgets_neither,
+    an_error_between_the_notes_on_two_restored_servers_says_how_to_go_on,
+    of_numbers_that_are_said_of_one_ticket_the_highest_counts,
     tickets_that_do_not_go_as_far_as_each_other_take_numbers_of_their_own,
 }
 
@@ -229,6 +232,93 @@ fn a_number_that_was_said_before_a_cut_is_not_asked_for_again(engine: Engine) {
     servers.run(&["apply", "--yes"]).ok();
     let next = take(&servers, "my1", 1);
     assert!(next > last, "{next} is not above {last}, which was given before");
+    servers.is_clean();
+}
+
+/// Two of three servers that were put back, and what they gave last.
+fn two_restored(engine: Engine) -> (Servers, [(&'static str, u64); 2]) {
+    let servers = Servers::start(engine, 3);
+    for node in ["my2", "my3"] {
+        take(&servers, node, 1000);
+    }
+    is_quiet(&servers);
+    for node in ["my2", "my3"] {
+        backup(&servers, node, 3);
+    }
+    let last = ["my2", "my3"].map(|node| (node, take(&servers, node, 1000) + 3 * 999));
+    for node in ["my2", "my3"] {
+        restore(&servers, node, 3);
+    }
+    (servers, last)
+}
+
+/// Both are found, and a plain `apply` raises both.
+fn both_are_raised(servers: &Servers, last: [(&str, u64); 2]) {
+    let found = servers.run(&["tickets", "verify"]);
+    for (node, _) in last {
+        let says = format!("node {node} was restored from a backup, and is not raised above all");
+        assert!(found.code == 1 && found.stdout.contains(&says), "{}", found.stdout);
+    }
+    servers.run(&["apply", "--yes"]).ok();
+    for (node, last) in last {
+        let next = take(servers, node, 1);
+        assert!(next > last, "{next} of {node} is not above {last}, which was given before");
+    }
+    servers.is_clean();
+}
+
+const BOTH: [&str; 6] = ["apply", "--yes", "--restored", "my2", "--restored", "my3"];
+
+/// The first was raised, nothing was found any more, and the second repeated its numbers.
+fn a_cut_between_the_notes_on_two_restored_servers_forgets_neither(engine: Engine) {
+    let (servers, last) = two_restored(engine);
+    servers.run_cut("tickets/said-restored-my2", &BOTH);
+    both_are_raised(&servers, last);
+    // The number that was said goes for both as well; a cut later on changes nothing.
+    for place in ["tickets/said-restored-my3", "tickets/said-restored-my2", "tickets/noted-my1"] {
+        let above = take(&servers, "my2", 1) + 10_000_000;
+        let said = format!("orders={above}");
+        servers.run_cut(place, &[&BOTH[..], &["--above", &said]].concat());
+        both_are_raised(&servers, ["my2", "my3"].map(|node| (node, above)));
+    }
+}
+
+/// As where the connection is lost there.
+fn an_error_between_the_notes_on_two_restored_servers_says_how_to_go_on(engine: Engine) {
+    let (servers, last) = two_restored(engine);
+    let refuse =
+        "ALTER TABLE shardid.server ADD CONSTRAINT unnoted CHECK (mark NOT LIKE 'restored%')";
+    let take_it = "ALTER TABLE shardid.server DROP CONSTRAINT unnoted";
+    servers.sql("my2", refuse);
+    let error = servers.run(&BOTH).refused();
+    let says = "No server is noted as restored yet: say it again, with the same numbers, `shardid apply --restored my2 --restored my3`.";
+    assert!(error.contains(says), "{error}");
+    servers.sql("my2", take_it);
+    servers.sql("my3", refuse);
+    let error = servers.run(&BOTH).refused();
+    let says = "It is noted on my2 that my2, my3 were restored: `shardid apply` goes on with them.";
+    assert!(error.contains(says), "{error}");
+    servers.sql("my3", take_it);
+    both_are_raised(&servers, last);
+}
+
+/// As when each of two restored servers had a number of its own: the first counted, and the other was dropped.
+fn of_numbers_that_are_said_of_one_ticket_the_highest_counts(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    is_quiet(&servers);
+    let apply = ["apply", "--yes", "--restored", "my1", "--restored", "my2"];
+    for (said, highest) in [
+        (["orders=1999", "orders=7000000"], 7_000_000),
+        (["orders=9000000", "orders=1999"], 9_000_000),
+        (["1999", "20000000"], 20_000_000),
+    ] {
+        let above = said.map(|said| ["--above", said]).concat();
+        servers.run(&[&apply[..], &above].concat()).ok();
+        for node in ["my1", "my2"] {
+            let next = take(&servers, node, 1);
+            assert!(next > highest, "{said:?}: {next} of {node}");
+        }
+    }
     servers.is_clean();
 }
 

@@ -29,10 +29,10 @@ pub use change::{
 pub use class::{Class, SERVERS_MAX, TicketState, classes};
 pub(crate) use forgetful::forgetful;
 pub use forgetful::{forgotten_above, has_forgotten, not_remembered};
-pub(crate) use mark::look_of;
-pub use mark::mark_of_look;
+pub(crate) use mark::{look_of, restored_by};
+pub use mark::{mark_of_look, mark_of_restored};
 pub use notes::{mark_with_notes, marked_with, notes};
 pub use plan::{Restored, TicketNote, TicketPlan, TicketStep, forgetful_steps, ticket_plan};
 pub use problems::{TicketProblem, problems, unseen};
 pub use rebase::{MARGIN, Notes, Seen, SeenAt, safe_floor};
-pub use truth::{ByHand, KnownServer, KnownTicket, RESTORED_MARK, TicketServer, TicketTruth};
+pub use truth::{ByHand, KnownServer, KnownTicket, TicketServer, TicketTruth};

@@ -175,8 +175,8 @@ pub struct Restored<'a> {
 impl Restored<'_> {
     /// A number at or above all that they can have handed out of a ticket; 0 where nobody has said one.
     pub fn above(&self, ticket: &TicketName) -> u64 {
-        let own = self.above_of.iter().find(|(of, _)| of == ticket);
-        own.map_or(self.above, |(_, above)| *above)
+        let own = self.above_of.iter().filter(|(of, _)| of == ticket);
+        own.map(|(_, above)| *above).max().unwrap_or(self.above)
     }
 }
 

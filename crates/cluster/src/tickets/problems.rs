@@ -285,6 +285,7 @@ pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
     let mut found = Vec::new();
     let mut by_identity: BTreeMap<&str, &NodeName> = BTreeMap::new();
     let mut earlier: Vec<(&NodeName, &ShardSet)> = Vec::new();
+    let said_restored = truth.said_restored();
     let (last_here, last_known) = (truth.last_look_here(), truth.last_look_known());
     for (node, server) in &truth.servers {
         // A server without our schema does not say which one it is yet.
@@ -323,7 +324,7 @@ pub fn problems(truth: &TicketTruth) -> Vec<TicketProblem> {
             Some(known) if known.identity != server.identity => {
                 found.push(TicketProblem::OtherServer(node.clone()));
             }
-            _ if server.is_said_restored() => found.push(TicketProblem::NotRaised(node.clone())),
+            _ if said_restored.contains(node) => found.push(TicketProblem::NotRaised(node.clone())),
             // The catalog is lost with what it knew, and its servers may be so with it.
             _ if last_known < last_here && look.is_some_and(|look| look < last_here) => {
                 found.push(TicketProblem::EarlierMark(node.clone()));

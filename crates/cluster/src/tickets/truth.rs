@@ -1,6 +1,6 @@
 //! What is: what was seen of tickets on their servers and in the catalog.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::names::{NodeName, TicketName};
@@ -8,8 +8,8 @@ use crate::rename::{Rename, renames};
 use crate::set::ShardSet;
 use crate::tickets::change::TicketChange;
 use crate::tickets::class::TicketState;
-use crate::tickets::look_of;
 use crate::tickets::rebase::{Notes, Seen};
+use crate::tickets::{look_of, restored_by};
 
 /// Everything that was seen about tickets.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -76,6 +76,21 @@ impl TicketTruth {
         self.last_look_here().max(self.last_look_known()).saturating_add(1)
     }
 
+    /// The servers of which somebody has said that they were restored, and that are not raised yet: those on which it is
+    /// noted, and those that were said with them.
+    pub fn said_restored(&self) -> BTreeSet<NodeName> {
+        let mut said = BTreeSet::new();
+        for (node, server) in &self.servers {
+            let Some(named) = server.mark.as_deref().and_then(restored_by) else { continue };
+            said.insert(node.clone());
+            said.extend(named.into_iter().map(|name| {
+                let rename = self.renames.iter().find(|rename| rename.from == name);
+                rename.map_or(name, |rename| rename.to.clone())
+            }));
+        }
+        said
+    }
+
     /// A ticket as a server has it.
     pub fn state(&self, node: &NodeName, ticket: &TicketName) -> Option<&TicketState> {
         self.servers.get(node)?.tickets.get(ticket)
@@ -110,11 +125,6 @@ impl fmt::Display for ByHand {
     }
 }
 
-/// What stands in the place of a mark on a server of which somebody has said that it was restored, until it is raised.
-///
-/// It is in what is restored, and so it goes with a backup that is put back again.
-pub const RESTORED_MARK: &str = "restored";
-
 /// What one ticket server said.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TicketServer {
@@ -140,9 +150,9 @@ pub struct TicketServer {
 }
 
 impl TicketServer {
-    /// Whether somebody has said that it was restored, and it is not raised yet.
+    /// Whether it is noted on it that it was restored, and it is not raised yet.
     pub fn is_said_restored(&self) -> bool {
-        self.mark.as_deref() == Some(RESTORED_MARK)
+        self.mark.as_deref().and_then(restored_by).is_some()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Does a number come twice where a server of a ticket is put back from a backup, once and again?
 //!
-//! Two servers; the catalog is on the first, or elsewhere, and comes from a backup of the same moment as the first. `apply --restored` goes by the very
+//! Two servers; the catalog is on the first, or elsewhere, and comes from a backup of the same moment as the first. Or both are put back,
+//! of the same moment and once, and the catalog is elsewhere and stays as it is. `apply --restored` goes by the very
 //! [`shardid_cluster::ticket_plan`] and [`shardid_cluster::notes`] that the program goes by, and is killed between
 //! any two steps. Whoever was told that it is noted as restored goes on with a plain `apply`. Between two looks a server
 //! hands out less than the room that is left: nobody can know of more.
@@ -8,8 +9,8 @@
 use std::collections::VecDeque;
 
 use shardid_cluster::{
-    Class, DeclaredTicket, KnownServer, KnownTicket, NodeName, Notes, RESTORED_MARK, Restored,
-    Seen, SeenAt, TicketName, TicketServer, TicketState, TicketStep, TicketTruth, mark_of_look,
+    Class, DeclaredTicket, KnownServer, KnownTicket, NodeName, Notes, Restored, Seen, SeenAt,
+    TicketName, TicketServer, TicketState, TicketStep, TicketTruth, mark_of_look, mark_of_restored,
     not_remembered, notes, problems, ticket_plan,
 };
 use stateright::{Model, Property};
@@ -27,6 +28,8 @@ pub enum Told {
     First,
     /// That a server was restored is noted on it before anything else is done.
     Restored,
+    /// With it, that the other one was. Out: each tells of itself alone.
+    Together,
 }
 
 impl From<Told> for u32 {
@@ -35,8 +38,9 @@ impl From<Told> for u32 {
     }
 }
 
-/// The mark that is [`RESTORED_MARK`].
+/// The mark that says of a server that it was restored, and the one that says so of both.
 const RESTORED: u8 = u8::MAX;
+const BOTH_RESTORED: u8 = u8::MAX - 1;
 
 /// What a server keeps, and a backup of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,6 +49,9 @@ pub struct Kept {
     mark: u8,
     noted: u64,
 }
+
+/// What a server has at first.
+const NOTHING: Kept = Kept { last: 0, mark: 0, noted: 0 };
 
 /// What the catalog keeps: how far each server was seen, and the marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,8 +63,8 @@ pub struct Catalog {
 /// One step of `apply`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// It is noted on the server that it was restored.
-    Say,
+    /// It is noted on a server that it was restored; after the last one, whoever runs it is told so.
+    Say(usize),
     /// It looks, and plans what follows; whether somebody has said now that it was restored.
     Plan(bool),
     /// A server is told that a ticket may be that far.
@@ -75,14 +82,14 @@ pub enum Part {
 pub struct State {
     servers: [Kept; 2],
     catalog: Catalog,
-    /// Of the server that is put back, with the catalog where that is on it.
-    backup: Option<(Kept, Catalog)>,
-    /// Whether it was put back, and `apply` has not ended since.
+    /// Of the servers that are put back, with the catalog where that is on one.
+    backup: Option<([Kept; 2], Catalog)>,
+    /// Whether they were put back, and `apply` has not ended since.
     is_restored: bool,
     /// Whether the program has said since that this is noted.
     is_said: bool,
-    /// Whether it may hand out numbers: clients are kept away until it is raised.
-    is_open: bool,
+    /// Whether each may hand out numbers: clients are kept away until it is raised.
+    is_open: [bool; 2],
     todo: VecDeque<Part>,
     last_mark: u8,
     /// The highest number that each has ever given.
@@ -118,10 +125,12 @@ pub enum Happens {
     Kill,
 }
 
-/// Which server is put back, and what is left out.
+/// Which servers are put back, and what is left out.
 #[derive(Debug, Clone, Copy)]
 pub struct Restores {
-    server: usize,
+    servers: &'static [usize],
+    /// Whether the catalog comes back with them.
+    with_catalog: bool,
     /// Whether the catalog is on neither.
     is_elsewhere: bool,
     rules: Rules,
@@ -133,17 +142,27 @@ const TAKEN: u64 = 80_000;
 impl Restores {
     /// That which keeps the catalog is put back.
     pub fn with_the_catalog() -> Self {
-        Self { server: 0, is_elsewhere: false, rules: Rules::default() }
+        Self { servers: &[0], with_catalog: true, is_elsewhere: false, rules: Rules::default() }
     }
 
     /// The other one is.
     pub fn without_the_catalog() -> Self {
-        Self { server: 1, ..Self::with_the_catalog() }
+        Self { servers: &[1], with_catalog: false, ..Self::with_the_catalog() }
     }
 
     /// That with the first number is, and the catalog, which is elsewhere.
     pub fn with_a_catalog_elsewhere() -> Self {
         Self { is_elsewhere: true, ..Self::with_the_catalog() }
+    }
+
+    /// Both are.
+    pub fn both() -> Self {
+        Self {
+            servers: &[0, 1],
+            with_catalog: false,
+            is_elsewhere: true,
+            ..Self::with_the_catalog()
+        }
     }
 
     /// What the program sees.
@@ -154,7 +173,7 @@ impl Restores {
 
     fn plan(&self, state: &mut State, is_said: bool) {
         let truth = self.truth(state);
-        let restored = [name(u8::try_from(self.server).expect("there are two"))];
+        let restored: Vec<NodeName> = self.servers.iter().map(|server| node(*server)).collect();
         let restored = if is_said { &restored[..] } else { &[] };
         state.forgotten |= !not_remembered(&truth, restored).is_empty();
         let nodes: Vec<NodeName> = truth.servers.keys().cloned().collect();
@@ -181,11 +200,13 @@ impl Restores {
         let noted = notes(&self.truth(state)).get(&ticket()).map_or(0, Seen::high_water);
         let noted = if self.rules.hold(Told::AtAll) { noted } else { 0 };
         match part {
-            Part::Say => {
+            Part::Say(server) => {
+                let is_one = self.servers.len() == 1 || !self.rules.hold(Told::Together);
+                let mark = if is_one { RESTORED } else { BOTH_RESTORED };
                 if self.rules.hold(Told::Restored) {
-                    state.servers[self.server].mark = RESTORED;
+                    state.servers[server].mark = mark;
                 }
-                state.is_said = true;
+                state.is_said |= self.servers.last() == Some(&server);
             }
             Part::Plan(is_said) => self.plan(state, is_said),
             Part::Note(other, floor) if self.rules.hold(Told::AtAll) => {
@@ -196,7 +217,7 @@ impl Restores {
                 state.servers[server].last = state.servers[server].last.max(floor);
                 // What it goes on above is noted, and so is the room from there.
                 state.has_taken[server] = false;
-                state.is_open |= server == self.server;
+                state.is_open[server] = true;
             }
             Part::Saw(server, floor) => {
                 state.catalog.seen[server] = state.catalog.seen[server].max(floor);
@@ -236,18 +257,27 @@ impl Restores {
                 }
                 state.has_taken = [false; 2];
             }
-            Happens::Backup => state.backup = Some((state.servers[self.server], state.catalog)),
+            Happens::Backup => {
+                let mut servers = [NOTHING; 2];
+                self.servers.iter().for_each(|server| servers[*server] = state.servers[*server]);
+                state.backup = Some((servers, state.catalog));
+            }
             Happens::Restore => {
-                let Some((server, catalog)) = state.backup else { return false };
+                let Some((servers, catalog)) = state.backup else { return false };
                 state.restores -= 1;
-                state.servers[self.server] = server;
-                if self.server == 0 {
+                for server in self.servers {
+                    state.servers[*server] = servers[*server];
+                    state.is_open[*server] = false;
+                }
+                if self.with_catalog {
                     state.catalog = catalog;
                 }
-                (state.is_restored, state.is_said, state.is_open) = (true, false, false);
+                (state.is_restored, state.is_said) = (true, false);
             }
             Happens::Apply => {
-                state.todo.extend((!state.is_said).then_some(Part::Say));
+                if !state.is_said {
+                    state.todo.extend(self.servers.iter().map(|server| Part::Say(*server)));
+                }
                 state.todo.push_back(Part::Plan(!state.is_said));
             }
             Happens::ApplyAlone => {
@@ -261,7 +291,7 @@ impl Restores {
                 self.run(state, part);
                 // Then clients are let to it again.
                 if state.todo.is_empty() {
-                    (state.is_restored, state.is_said, state.is_open) = (false, false, true);
+                    (state.is_restored, state.is_said, state.is_open) = (false, false, [true; 2]);
                 }
             }
             Happens::Kill => {
@@ -271,6 +301,10 @@ impl Restores {
         }
         true
     }
+}
+
+fn node(server: usize) -> NodeName {
+    name(u8::try_from(server).expect("there are two"))
 }
 
 fn ticket() -> TicketName {
@@ -296,7 +330,8 @@ fn truth(state: &State) -> TicketTruth {
             TicketServer {
                 identity: node.to_string(),
                 mark: Some(match kept.mark {
-                    RESTORED => RESTORED_MARK.to_owned(),
+                    RESTORED => mark_of_restored([]),
+                    BOTH_RESTORED => mark_of_restored(&[name(0), name(1)]),
                     mark => mark_of_look("m", mark.into()),
                 }),
                 notes: noted.into_iter().collect::<Notes>(),
@@ -319,12 +354,12 @@ impl Model for Restores {
 
     fn init_states(&self) -> Vec<State> {
         vec![State {
-            servers: [Kept { last: 0, mark: 0, noted: 0 }; 2],
+            servers: [NOTHING; 2],
             catalog: Catalog { seen: [0; 2], marks: [0; 2] },
             backup: None,
             is_restored: false,
             is_said: false,
-            is_open: true,
+            is_open: [true; 2],
             todo: VecDeque::new(),
             last_mark: 0,
             given: [0; 2],
@@ -333,15 +368,15 @@ impl Model for Restores {
             forgotten: false,
             takes: 3,
             looks: 2,
-            restores: 3,
+            // Of both, put back again while the first time is gone on with, nobody but the catalog would know.
+            restores: if self.servers.len() == 1 { 3 } else { 1 },
             kills: 1,
         }]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Happens>) {
         for server in 0..2 {
-            let is_open = server != self.server || state.is_open;
-            if state.takes > 0 && is_open && !state.has_taken[server] {
+            if state.takes > 0 && state.is_open[server] && !state.has_taken[server] {
                 actions.push(Happens::Take(server));
             }
         }

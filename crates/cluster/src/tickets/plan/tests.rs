@@ -598,8 +598,8 @@ fn a_guess_ends_within_the_ticket() {
     assert_eq!(floors.len(), 1, "one has forgotten numbers");
     assert!(floors[0] > 200_000_000 + MARGIN && floors[0] < 500_000_000, "{floors:?}");
 
-    // What is said beside a ticket is not for it.
-    let (a, other) = ([node("a")], [(ticket(), 7_000)]);
+    // What is said beside a ticket is not for it, and of several numbers for it the highest is.
+    let (a, other) = ([node("a")], [1_999, 7_000, 6_000].map(|above| (ticket(), above)));
     let restored = Restored { nodes: &a, above: 5_000_000_000, above_of: &other };
     let truth = standing(&[("a", 500), ("b", 100)]);
     let plan = ticket_plan(&declared(&["a", "b"]), &truth, restored, (3, 1), NOW);
