@@ -216,17 +216,17 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
     if args.json {
         return print_json(&view::json(&moves, &log));
     }
-    let ahead = moving::ahead::old_copies_ahead(&file, &moves).await;
-    print(&view::table(&moves, &log, &ahead.keys().copied().collect()))?;
+    let parted = moving::ahead::parted(&file, &moves).await?;
+    print(&view::table(&moves, &log, &parted.keys().copied().collect()))?;
     let lost = moving::lost_moves(&file).await?;
     let lost_by_source = moving::lost_sources(&file, &moves).await?;
-    let held = ahead.keys().chain(lost.keys()).chain(lost_by_source.keys()).copied().collect();
+    let held = parted.keys().chain(lost.keys()).chain(lost_by_source.keys()).copied().collect();
     view::what_to_do(&moves, &held);
     for reader in moving::readers(&file, &moves).await {
         view::unread(&reader);
     }
-    for failure in ahead.values() {
-        for (message, hint) in failure.messages() {
+    for it in parted.values() {
+        for (message, hint) in it.failure.messages() {
             talk::line(format_args!("{message}: {}", hint.unwrap_or_default()));
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use shardid_cluster::{Ahead, Descent, Lineage, MoveKind, NodeName, Whole, ahead, lost};
 
 use super::context::MoveContext;
-use super::journal::Move;
+use super::journal::{Move, MoveJournal};
 use super::member::check_member;
 use super::move_session::MoveSession;
 use crate::failure::Failure;
@@ -186,7 +186,7 @@ pub(super) async fn check_not_ahead(
 
 /// Refuses to go back to an old copy that may have rows which the shard has lost, or that has nothing to follow by.
 pub(crate) async fn check_way_back(file: &ClusterFile, record: &Move) -> Result<(), Failure> {
-    let Move { id, shard, source, target, .. } = record;
+    let Move { source, target, .. } = record;
     let mut old = MoveSession::look(file, source).await?;
     let mut new = MoveSession::look(file, target).await?;
     for node in [&mut old, &mut new] {
@@ -196,12 +196,9 @@ pub(crate) async fn check_way_back(file: &ClusterFile, record: &Move) -> Result<
     if let Some(why) = why {
         return Err(refused(record, why).detail("it cannot be gone back to"));
     }
-    let slot = record.way_back_stream();
-    match owner.slots.contains(&slot) {
+    match owner.slots.contains(&record.way_back_stream()) {
         true => Ok(()),
-        false => Err(Failure::new(cut_off("slot", &slot, shard, source))
-            .at(format!("node {target}"))
-            .hint(retire_instead(*id))),
+        false => Err(no_slot(file, record)),
     }
 }
 
@@ -220,22 +217,78 @@ pub(crate) fn retire_instead(id: i64) -> String {
     format!("it cannot be gone back to: `shardid retire {id}`")
 }
 
-/// The moves of these whose old copy may have rows that the shard has lost, by number, as far as their
-/// nodes answer.
-pub(crate) async fn old_copies_ahead(file: &ClusterFile, moves: &[Move]) -> BTreeMap<i64, Failure> {
+/// Why an old copy does not follow, whatever the journal says.
+pub(crate) struct Parted {
+    /// Whether it may have rows that the shard has lost, and is held back for that.
+    pub(crate) is_ahead: bool,
+    /// What is the matter with it, and what is to be done.
+    pub(crate) failure: Failure,
+}
+
+/// The moves of these whose old copy may have rows that the shard has lost, or has nothing to follow by any more,
+/// by number, as far as their nodes answer.
+pub(crate) async fn parted(
+    file: &ClusterFile,
+    moves: &[Move],
+) -> Result<BTreeMap<i64, Parted>, Failure> {
     let mut found = BTreeMap::new();
-    for record in moves.iter().filter(|record| record.has_old_copy() && !record.retiring) {
-        let (Ok(mut source), Ok(mut target)) = (
-            MoveSession::look(file, &record.source).await,
-            MoveSession::look(file, &record.target).await,
-        ) else {
-            continue;
-        };
-        if let Ok((Some(why), _)) = look(&mut source, &mut target, record).await {
-            found.insert(record.id, refused(record, why));
+    let mut sessions: BTreeMap<&NodeName, Option<MoveSession>> = BTreeMap::new();
+    for record in moves.iter().filter(|record| record.keeps_old_copy(moves)) {
+        for node in [&record.source, &record.target] {
+            if !sessions.contains_key(node) {
+                sessions.insert(node, MoveSession::look(file, node).await.ok());
+            }
         }
+        // Each by itself, for the other one is looked at beside it.
+        let mut source = sessions.remove(&record.source).flatten();
+        let mut target = sessions.remove(&record.target).flatten();
+        if let Some(target) = &mut target {
+            let looked = part(file, source.as_mut(), target, record).await;
+            found.extend(looked.ok().flatten().map(|it| (record.id, it)));
+        }
+        sessions.insert(&record.source, source);
+        sessions.insert(&record.target, target);
     }
-    found
+    if !found.is_empty() {
+        // Somebody may have dropped them meanwhile, or gone back to them.
+        let now = MoveJournal::look(file).await?.list(0).await?;
+        found.retain(|id, _| now.iter().any(|it| it.id == *id && it.keeps_old_copy(&now)));
+    }
+    Ok(found)
+}
+
+/// Whether an old copy has parted from the shard. Without a session on its node nobody can tell how far it has got.
+async fn part(
+    file: &ClusterFile,
+    source: Option<&mut MoveSession>,
+    target: &mut MoveSession,
+    record: &Move,
+) -> Result<Option<Parted>, Failure> {
+    let owner = match source {
+        Some(source) => {
+            let (why, owner) = look(source, target, record).await?;
+            if let Some(why) = why {
+                return Ok(Some(Parted { is_ahead: true, failure: refused(record, why) }));
+            }
+            owner
+        }
+        None => descent(target).await?,
+    };
+    let is_cut_off = record.way_back && !owner.slots.contains(&record.way_back_stream());
+    Ok(is_cut_off.then(|| Parted { is_ahead: false, failure: no_slot(file, record) }))
+}
+
+/// That an old copy has nothing to follow by.
+fn no_slot(file: &ClusterFile, record: &Move) -> Failure {
+    let Move { id, shard, source, target, .. } = record;
+    let problem = cut_off("slot", &record.way_back_stream(), shard, source);
+    let hint = match file.address(source) {
+        Ok(_) => retire_instead(*id),
+        Err(_) => format!(
+            "it cannot be gone back to: `shardid retire {id}`, once [nodes.{source}] is in the cluster file again"
+        ),
+    };
+    Failure::new(problem).at(format!("node {target}")).hint(hint)
 }
 
 fn refused(record: &Move, why: Ahead) -> Failure {

@@ -48,11 +48,11 @@ fn old_copy(record: &Move) -> &'static str {
 
 /// The journal, a line per move.
 ///
-/// `ahead` are those whose old copy may have more than the shard: it does not follow, whatever the journal says.
+/// `parted` are those whose old copy does not follow, whatever the journal says.
 pub(crate) fn table(
     moves: &[Move],
     log: &BTreeMap<i64, Vec<(String, i64)>>,
-    ahead: &BTreeSet<i64>,
+    parted: &BTreeSet<i64>,
 ) -> String {
     if moves.is_empty() {
         return "no moves\n".to_owned();
@@ -80,7 +80,7 @@ pub(crate) fn table(
             format!("{}{kind}", record.state),
             since.unwrap_or_default(),
             if fenced > 0 { duration(fenced) } else { String::new() },
-            if ahead.contains(&record.id) { "kept" } else { old_copy(record) }.to_owned(),
+            if parted.contains(&record.id) { "kept" } else { old_copy(record) }.to_owned(),
         ]);
     }
     table.to_string()

@@ -121,6 +121,21 @@ fn a_node_with_old_copies_that_never_comes_back_can_go() {
     assert!(refused.contains("`shardid retire --all --gone pg3`"), "{refused}");
     let moves = estate.psql("pg1", "SELECT move FROM shardid.move ORDER BY 1");
     let first = moves.lines().next().expect("there were some").to_owned();
+    // Of one that is not in the file `moves` says what the other node says.
+    let slot = format!("shardid_back_{first}");
+    let drop = format!(
+        "SELECT count(pg_drop_replication_slot(slot_name)) FROM pg_replication_slots WHERE slot_name = '{slot}'"
+    );
+    let dropped: Vec<String> =
+        two.iter().map(|(node, _)| estate.psql(node, &drop)).filter(|n| n == "1").collect();
+    assert_eq!(dropped.len(), 1);
+    let moves = estate.run(&["moves"]);
+    let line = moves.stdout.lines().find(|line| line.trim_start().starts_with(&first));
+    assert!(line.is_some_and(|line| line.ends_with("kept")), "{moves:?}");
+    assert!(moves.stderr.contains(&format!("slot {slot} is gone")), "{moves:?}");
+    let instead =
+        format!("`shardid retire {first}`, once [nodes.pg3] is in the cluster file again");
+    assert!(moves.stderr.contains(&instead), "{moves:?}");
     let refused = estate.run(&["retire", &first, "--gone", "pg2", "--yes"]).refused();
     assert!(refused.contains("is on pg3, not on pg2"), "{refused}");
     // Nobody had looked whether it was gone, and it may have had rows that the shard had lost.

@@ -90,7 +90,16 @@ fn an_old_copy_that_is_no_further_than_the_promoted_server_is_retired() {
     let id = estate.last_move(shard);
     let found = estate.run(&["verify"]).stdout;
     assert!(found.contains(&format!("cannot be gone back to: `shardid retire {id}`")), "{found}");
-    assert!(!estate.run(&["moves"]).stderr.contains("has lost"));
+    // It was said to follow, and to be gone back to.
+    let moves = estate.run(&["moves"]);
+    let instead = format!("follows no more: it cannot be gone back to: `shardid retire {id}`");
+    assert!(moves.stderr.contains(&instead), "{moves:?}");
+    assert!(!moves.stderr.contains("has lost") && !moves.stderr.contains("rollback"), "{moves:?}");
+    assert!(moves.stdout.contains("kept") && !moves.stdout.contains("follows"), "{moves:?}");
+    let refused = estate.run(&["move", &shard.to_string(), "--to", "pg1", "--dry-run"]).refused();
+    assert!(refused.contains("is still there"), "{refused}");
+    assert!(refused.contains(&format!("`shardid retire {id}`")), "{refused}");
+    assert!(!refused.contains("shardid rollback"), "{refused}");
     let refused = estate.run(&["rollback", &id, "--yes"]).refused();
     assert!(refused.contains(&format!("slot shardid_back_{id} is gone")), "{refused}");
     assert!(refused.contains(&format!("`shardid retire {id}`")), "{refused}");

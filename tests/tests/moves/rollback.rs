@@ -211,6 +211,11 @@ fn an_old_copy_whose_slot_is_gone_is_found() {
     assert!(found.stdout.ends_with("then `shardid retire 1 --accept-loss`\n"), "{}", found.stdout);
     let refused = estate.run(&["retire", "1", "--yes"]).refused();
     assert!(refused.contains(&says[..says.len() - 2]), "{refused}");
+    // A move away from there is told the same.
+    let refused = estate.run(&["drain", "pg2", "--yes"]).refused();
+    assert!(refused.contains("is still there, from move 1"), "{refused}");
+    assert!(refused.contains(&says[..says.len() - 2]), "{refused}");
+    assert!(refused.contains("; then `shardid retire 1 --accept-loss`"), "{refused}");
     estate.run(&["retire", "1", "--yes", "--accept-loss"]).ok();
     estate.run(&["verify"]).ok();
 }
