@@ -198,7 +198,10 @@ pub(crate) async fn check_way_back(file: &ClusterFile, record: &Move) -> Result<
     }
     match owner.slots.contains(&record.way_back_stream()) {
         true => Ok(()),
-        false => Err(no_slot(file, record)),
+        false => {
+            let Cut { problem, instead } = no_slot(file, record);
+            Err(Failure::new(problem).hint(instead))
+        }
     }
 }
 
@@ -243,7 +246,7 @@ pub(crate) async fn parted(
         let mut source = sessions.remove(&record.source).flatten();
         let mut target = sessions.remove(&record.target).flatten();
         if let Some(target) = &mut target {
-            let looked = part(file, source.as_mut(), target, record).await;
+            let looked = part(file, source.as_mut(), target, (record, moves)).await;
             found.extend(looked.ok().flatten().map(|it| (record.id, it)));
         }
         sessions.insert(&record.source, source);
@@ -262,33 +265,60 @@ async fn part(
     file: &ClusterFile,
     source: Option<&mut MoveSession>,
     target: &mut MoveSession,
-    record: &Move,
+    (record, moves): (&Move, &[Move]),
 ) -> Result<Option<Parted>, Failure> {
     let owner = match source {
         Some(source) => {
             let (why, owner) = look(source, target, record).await?;
             if let Some(why) = why {
-                return Ok(Some(Parted { is_ahead: true, failure: refused(record, why) }));
+                let Move { id, shard, source, target, .. } = record;
+                let failure = Failure::new(problem(shard, source, target, why))
+                    .hint(after_standing(record, moves, mend(*id)));
+                return Ok(Some(Parted { is_ahead: true, failure }));
             }
             owner
         }
         None => descent(target).await?,
     };
     let is_cut_off = record.way_back && !owner.slots.contains(&record.way_back_stream());
-    Ok(is_cut_off.then(|| Parted { is_ahead: false, failure: no_slot(file, record) }))
+    let failure = || {
+        let Cut { problem, instead } = no_slot(file, record);
+        Failure::new(problem).hint(after_standing(record, moves, instead))
+    };
+    Ok(is_cut_off.then(|| Parted { is_ahead: false, failure: failure() }))
+}
+
+/// What is to be done with an old copy, after what another move of its shard wants, if one of these stands.
+fn after_standing(record: &Move, moves: &[Move], mend: String) -> String {
+    let standing = |it: &&Move| it.shard == record.shard && !it.state.is_over();
+    let Some(Move { id, state, rollback_of, .. }) = moves.iter().find(standing) else {
+        return mend;
+    };
+    let first = match (state.can_abort(), *rollback_of == Some(record.id)) {
+        // What it goes back by is not there.
+        (true, true) => format!("`shardid abort {id}`"),
+        (true, false) => format!("`shardid resume {id}` or `shardid abort {id}`"),
+        (false, _) => format!("`shardid resume {id}`"),
+    };
+    format!("move {id} of the shard is {state}: first {first}; then {mend}")
 }
 
 /// That an old copy has nothing to follow by.
-fn no_slot(file: &ClusterFile, record: &Move) -> Failure {
+struct Cut {
+    problem: String,
+    instead: String,
+}
+
+fn no_slot(file: &ClusterFile, record: &Move) -> Cut {
     let Move { id, shard, source, target, .. } = record;
     let problem = cut_off("slot", &record.way_back_stream(), shard, source);
-    let hint = match file.address(source) {
+    let instead = match file.address(source) {
         Ok(_) => retire_instead(*id),
         Err(_) => format!(
             "it cannot be gone back to: `shardid retire {id}`, once [nodes.{source}] is in the cluster file again"
         ),
     };
-    Failure::new(problem).at(format!("node {target}")).hint(hint)
+    Cut { problem: format!("node {target}: {problem}"), instead }
 }
 
 fn refused(record: &Move, why: Ahead) -> Failure {

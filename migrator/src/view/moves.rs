@@ -36,12 +36,14 @@ fn duration(ms: i64) -> String {
     }
 }
 
-/// What has become of the old copy.
-fn old_copy(record: &Move) -> &'static str {
+/// What has become of the old copy of one of these moves; `parted` are those whose old copy does not follow, whatever
+/// the journal says.
+fn old_copy(record: &Move, moves: &[Move], parted: &BTreeSet<i64>) -> &'static str {
     match (record.has_old_copy(), record.can_roll_back()) {
-        (true, true) => "follows",
-        (true, false) if record.retiring => "being dropped",
-        (true, false) => "kept",
+        (true, _) if record.retiring => "being dropped",
+        (true, _) if !record.keeps_old_copy(moves) => "the shard again",
+        (true, true) if !parted.contains(&record.id) => "follows",
+        (true, _) => "kept",
         _ => "",
     }
 }
@@ -80,7 +82,7 @@ pub(crate) fn table(
             format!("{}{kind}", record.state),
             since.unwrap_or_default(),
             if fenced > 0 { duration(fenced) } else { String::new() },
-            if parted.contains(&record.id) { "kept" } else { old_copy(record) }.to_owned(),
+            old_copy(record, moves, parted).to_owned(),
         ]);
     }
     table.to_string()
@@ -165,7 +167,7 @@ pub(crate) fn json(moves: &[Move], log: &BTreeMap<i64, Vec<(String, i64)>>) -> V
             "planned_by": record.planned_by,
             "state_since": time(record.since_us),
             "retired_at": record.retired_us.map(time),
-            "old_copy": old_copy(record),
+            "old_copy": old_copy(record, moves, &BTreeSet::new()),
             "states": states.iter().map(|(state, ms)| json!({"state": state, "ms": ms})).collect::<Vec<_>>(),
         })
     };

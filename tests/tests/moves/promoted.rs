@@ -122,6 +122,10 @@ fn an_old_copy_that_has_more_is_named_also_while_it_is_gone_back_to() {
         let found = estate.run(&["verify"]).stdout;
         assert!(found.contains(&says(shard)), "{place}: {found}");
         let id = estate.last_move(shard);
+        // retire was named, which is refused as long as the other one stands.
+        let moves = estate.run(&["moves"]).stderr;
+        let line = moves.lines().find(|line| line.starts_with(&says(shard))).expect("it is said");
+        assert!(line.contains(&format!("first `shardid abort {id}`; then compare")), "{line}");
         estate.run(&["abort", &id, "--yes"]).ok();
         let found = estate.run(&["verify"]).stdout;
         assert!(found.contains(&says(shard)), "{place}: {found}");

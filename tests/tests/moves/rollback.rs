@@ -232,7 +232,9 @@ fn the_copy_that_a_rollback_is_about_to_open_is_never_named_as_left_over() {
     let id = estate.last_move(shard);
     estate.run_cut("switched/before-GuardSource", &["rollback", &id, "--yes"]);
     // Nothing is done with it before that has ended.
-    let moves = estate.run(&["moves"]).stderr;
+    let run = estate.run(&["moves"]);
+    assert!(!run.stdout.contains("follows") && run.stdout.contains("the shard again"), "{run:?}");
+    let moves = run.stderr;
     assert!(moves.contains("`shardid resume ") && !moves.contains("old copies"), "{moves}");
     let reads = |node: &str| {
         estate
