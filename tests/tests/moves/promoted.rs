@@ -59,6 +59,10 @@ fn an_old_copy_is_kept_that_has_what_a_promoted_server_has_lost() {
     assert!(!found.contains(&format!("`shardid retire {id}`")), "{found}");
     let moves = estate.run(&["moves"]).stderr;
     assert!(moves.contains(&further) && moves.contains(&instead), "{moves}");
+    let json = estate.run(&["moves", "--json"]).ok();
+    assert!(json.contains("\"old_copy\": \"kept\"") && !json.contains("follows\""), "{json}");
+    assert!(json.contains("\"held_back\": true") && json.contains(&further), "{json}");
+    assert!(json.contains(&instead), "{json}");
     // And nothing else of it.
     assert!(!moves.contains("goes back") && !moves.contains("drops it"), "{moves}");
     for how in ["--dry-run", "--yes"] {
