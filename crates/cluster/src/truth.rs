@@ -316,6 +316,15 @@ impl CatalogTruth {
         })
     }
 
+    /// That what answers for a node is another one of the cluster, by what the catalog knows of both.
+    pub fn swapped(&self, node: &NodeName, found: &Identity) -> Option<Refusal> {
+        let is_it =
+            |(other, known): &(&NodeName, &CatalogNode)| *other != node && known.identity == *found;
+        let (other, _) = self.nodes.iter().find(is_it)?;
+        let (node, found) = (node.clone(), other.to_string());
+        Some(Refusal::OtherNode { node, found, is_taken: false })
+    }
+
     /// Gives nodes the names that they are to have.
     fn rename(&mut self, renames: Vec<Rename>) {
         fn keys<T>(map: &mut BTreeMap<NodeName, T>, renames: &[Rename]) {

@@ -1,6 +1,6 @@
 //! `shardid move`, `drain`, `rebalance`, `moves`, `resume`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -219,19 +219,39 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
     }
     print(&view::table(&moves, &log, &found.parted))?;
     view::what_to_do(&moves, &found.said());
+    let mut told = BTreeSet::new();
     for it in &found.problems {
-        it.say(&moves);
+        // Of a node it is said once.
+        if it.of != About::Nodes || told.insert(&it.problem) {
+            it.say(&moves);
+        }
     }
     Ok(())
 }
 
 /// Finds what the nodes of moves say beside the journal.
 async fn look(file: &ClusterFile, moves: &[Move]) -> Result<Found, Failure> {
-    let parted = moving::ahead::parted(file, moves).await?;
+    let at_work = |it: &&Move| !it.state.is_over() || it.has_old_copy();
+    let nodes = moves.iter().filter(at_work).flat_map(|it| [&it.source, &it.target]).collect();
+    let swapped = moving::swapped(file, nodes).await?;
+    let is_known =
+        |it: &&Move| [&it.source, &it.target].iter().all(|node| !swapped.contains_key(*node));
+    let known: Vec<Move> = moves.iter().filter(is_known).cloned().collect();
+    let parted = moving::ahead::parted(file, &known).await?;
     let lost = moving::lost_moves(file).await?;
-    let lost_by_source = moving::lost_sources(file, moves).await?;
+    let lost_by_source = moving::lost_sources(file, &known).await?;
     let mut problems = Vec::new();
-    for reader in moving::readers(file, moves).await {
+    for record in moves.iter().filter(at_work) {
+        let there = [&record.source, &record.target].map(|node| swapped.get(node));
+        let said = there.into_iter().flatten().flat_map(Failure::messages);
+        problems.extend(said.map(|(message, hint)| Problem {
+            id: record.id,
+            of: About::Nodes,
+            problem: message.to_owned(),
+            mend: hint.unwrap_or_default().to_owned(),
+        }));
+    }
+    for reader in moving::readers(file, &known).await {
         problems.extend(view::unread(&reader));
     }
     for (id, it) in &parted {
@@ -242,7 +262,7 @@ async fn look(file: &ClusterFile, moves: &[Move]) -> Result<Found, Failure> {
             mend: hint.unwrap_or_default().to_owned(),
         }));
     }
-    for record in moves {
+    for record in &known {
         let Move { id, .. } = *record;
         problems.extend(lost_by_source.get(&id).map(|why| {
             let (problem, mend) = (origin::problem(record, *why), origin::mend(id));

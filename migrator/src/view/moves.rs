@@ -136,6 +136,8 @@ pub(crate) fn what_to_do(moves: &[Move], held: &BTreeSet<i64>) {
 /// What a problem of a move is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
+    /// Its nodes, of which nothing is known then.
+    Nodes,
     /// What its copy follows by, which is nothing that keeps it from being done.
     Stream,
     /// Its old copy, of which nothing else is to be said.

@@ -105,6 +105,37 @@ fn a_database_that_has_left_comes_back_under_another_name_where_it_is_empty() {
     estate.run(&["verify"]).ok();
 }
 
+/// Each was said to have lost rows, by a `retire --accept-loss` that drops the shard's copy.
+#[test]
+fn nodes_whose_addresses_are_swapped_are_said_to_be_and_nothing_else_of_their_moves() {
+    let estate = Estate::start(3, 6);
+    let (shard, _) = shard_on(&estate, "pg2");
+    let number = shard.to_string();
+    estate.run(&["move", &number, "--to", "pg3", "--yes"]).ok();
+    let id = estate.last_move(shard);
+    let back = ["rollback", &id, "--yes"];
+    for cut in [None, Some("switched/before-OpenTarget")] {
+        if let Some(place) = cut {
+            estate.run_cut(place, &back);
+        }
+        declare_of(&estate, 6, &[("pg1", "pg1"), ("pg2", "pg3"), ("pg3", "pg2")]);
+        let moves = estate.run(&["moves"]);
+        for (node, other) in [("pg2", "pg3"), ("pg3", "pg2")] {
+            let says = format!(
+                "the database at {node}'s address is node {other} of this cluster: look at `url` of nodes {node} and {other}: they seem to be swapped"
+            );
+            assert_eq!(moves.stderr.matches(&says).count(), 1, "{moves:?}");
+        }
+        assert!(!moves.stderr.contains("`shardid "), "{moves:?}");
+        let json = estate.run(&["moves", "--json"]).ok();
+        assert!(json.contains("they seem to be swapped") && !json.contains("--accept"), "{json}");
+        declare_of(&estate, 6, &[("pg1", "pg1"), ("pg2", "pg2"), ("pg3", "pg3")]);
+        let moves = estate.run(&["moves"]);
+        assert!(!moves.stderr.contains("swapped"), "{moves:?}");
+    }
+    estate.run(&["resume", &estate.last_move(shard)]).ok();
+}
+
 /// It could neither be retired nor taken out of the file, and `apply` was refused for ever.
 #[test]
 fn a_node_with_old_copies_that_never_comes_back_can_go() {
