@@ -125,8 +125,8 @@ impl Truth {
         }
     }
 
-    /// Copies of shards that other nodes fill, or did, and that may have rows which the node that has the shard, by
-    /// the map, has lost. What they were made from, the journal notes; here it is what the nodes say.
+    /// Copies of shards that other nodes fill, or did, and that may have rows which those have lost. What they were made
+    /// from, the journal notes; here it is what the nodes say.
     pub fn copies_ahead(&self) -> Vec<CopyAhead> {
         let mut found = Vec::new();
         for (node, seen) in &self.nodes {
@@ -135,21 +135,27 @@ impl Truth {
                 else {
                     continue;
                 };
-                let Some((at_home, now)) =
-                    self.nodes.get(home).and_then(|it| Some((it, it.descent.as_ref()?)))
-                else {
-                    continue;
-                };
+                let Some(at_home) = self.nodes.get(home) else { continue };
                 // It may be filled from a node that had the shard before.
                 let has_slot = |seen: &NodeTruth| seen.slots.contains(&copy.stream);
                 let filled_from_home = has_slot(at_home) || !self.nodes.values().any(has_slot);
                 if !filled_from_home || !at_home.held().contains(copy.shard) {
                     continue;
                 }
-                if let Some(why) = unnoted_copy_ahead(now, copy.reached, has_slot(at_home)) {
+                // Or it was: a promotion, which comes without the slot, comes with what is published. Positions of
+                // any other node tell nothing.
+                let publishes =
+                    |it: &(&NodeName, &NodeTruth)| it.1.publications.contains(&copy.stream);
+                let from = match publishes(&(home, at_home)) {
+                    true => None,
+                    false => self.nodes.iter().filter(|(other, _)| *other != node).find(publishes),
+                };
+                let (from, seen) = from.unwrap_or((home, at_home));
+                let Some(now) = &seen.descent else { continue };
+                if let Some(why) = unnoted_copy_ahead(now, copy.reached, has_slot(seen)) {
                     let (shard, stream) = (copy.shard, copy.stream.clone());
-                    let (node, home) = (node.clone(), home.clone());
-                    found.push(CopyAhead { shard, node, stream, home, why });
+                    let (node, from) = (node.clone(), from.clone());
+                    found.push(CopyAhead { shard, node, stream, from, why });
                 }
             }
         }
@@ -246,7 +252,7 @@ pub struct Filled {
     pub reached: Option<u64>,
 }
 
-/// A copy that may have rows which the node with the shard has lost.
+/// A copy that may have rows which the node that it was filled from has lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyAhead {
     /// The shard.
@@ -255,18 +261,18 @@ pub struct CopyAhead {
     pub node: NodeName,
     /// The slot that it is, or was, filled by.
     pub stream: String,
-    /// The node that has the shard.
-    pub home: NodeName,
+    /// The node that fills it, or did.
+    pub from: NodeName,
     /// What speaks for it.
     pub why: Ahead,
 }
 
 impl fmt::Display for CopyAhead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { shard, node, home, why, .. } = self;
+        let Self { shard, node, from, why, .. } = self;
         write!(
             f,
-            "the copy of shard {shard} on {node} may have rows that node {home} has lost: {why}"
+            "the copy of shard {shard} on {node} may have rows that node {from} has lost: {why}"
         )
     }
 }
@@ -308,6 +314,15 @@ impl CatalogTruth {
             found: found.clone(),
             rebuilt: self.rebuilt,
         })
+    }
+
+    /// That what answers for a node is another one of the cluster, by what the catalog knows of both.
+    pub fn swapped(&self, node: &NodeName, found: &Identity) -> Option<Refusal> {
+        let is_it =
+            |(other, known): &(&NodeName, &CatalogNode)| *other != node && known.identity == *found;
+        let (other, _) = self.nodes.iter().find(is_it)?;
+        let (node, found) = (node.clone(), other.to_string());
+        Some(Refusal::OtherNode { node, found, is_taken: false })
     }
 
     /// Gives nodes the names that they are to have.
@@ -392,6 +407,8 @@ pub struct NodeTruth {
     pub descent: Option<Descent>,
     /// The slots of moves here.
     pub slots: Vec<String>,
+    /// What moves publish from here.
+    pub publications: Vec<String>,
     /// The copies here that moves fill, as far as that is for us to know.
     pub filled: Vec<Filled>,
     /// Those of them whose old copy is here.

@@ -1,6 +1,6 @@
 //! `shardid move`, `drain`, `rebalance`, `moves`, `resume`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::moving::origin;
 use crate::moving::{
-    self, Checked, MoveContext, MoveJournal, MoveSession, Options, Pace, Without, check_all, drive,
-    shard_sizes,
+    self, Checked, Move, MoveContext, MoveJournal, MoveSession, Options, Pace, Without, check_all,
+    drive, shard_sizes,
 };
 use crate::postgres::ids;
 use crate::stdout::{print, print_json};
 use crate::talk;
-use crate::view::moves as view;
+use crate::view::moves::{self as view, About, Found, Problem};
 
 impl From<MoveOptions> for Options {
     fn from(options: MoveOptions) -> Self {
@@ -213,38 +213,68 @@ pub(super) async fn moves(file: Option<&Path>, args: &Moves) -> Result<(), Failu
     let mut journal = MoveJournal::open(&file).await?;
     let moves = journal.list(args.over.into()).await?;
     let log = journal.log(&moves).await?;
+    let found = look(&file, &moves).await?;
     if args.json {
-        return print_json(&view::json(&moves, &log));
+        return print_json(&view::json(&moves, &log, &found));
     }
-    let ahead = moving::ahead::old_copies_ahead(&file, &moves).await;
-    print(&view::table(&moves, &log, &ahead.keys().copied().collect()))?;
-    let lost = moving::lost_moves(&file).await?;
-    let lost_by_source = moving::lost_sources(&file, &moves).await?;
-    let held = ahead.keys().chain(lost.keys()).chain(lost_by_source.keys()).copied().collect();
-    view::what_to_do(&moves, &held);
-    for reader in moving::readers(&file, &moves).await {
-        view::unread(&reader);
-    }
-    for failure in ahead.values() {
-        for (message, hint) in failure.messages() {
-            talk::line(format_args!("{message}: {}", hint.unwrap_or_default()));
+    print(&view::table(&moves, &log, &found.parted))?;
+    view::what_to_do(&moves, &found.said());
+    let mut told = BTreeSet::new();
+    for it in &found.problems {
+        // Of a node it is said once.
+        if it.of != About::Nodes || told.insert(&it.problem) {
+            it.say(&moves);
         }
     }
-    for record in &moves {
-        let Some(why) = lost_by_source.get(&record.id) else { continue };
-        let (problem, mend) = (origin::problem(record, *why), origin::mend(record.id));
-        let hurts = view::hurts(record.state);
-        talk::line(format_args!(
-            "move {} is {}{hurts}: {problem}: {mend}",
-            record.id, record.state
-        ));
-    }
-    for record in &moves {
-        let Some(lost) = lost.get(&record.id) else { continue };
-        let (problem, instead) = (lost.lost.problem(record), lost.instead(record));
-        talk::line(format_args!("move {} is switched, and {problem}: {instead}", record.id));
-    }
     Ok(())
+}
+
+/// Finds what the nodes of moves say beside the journal.
+async fn look(file: &ClusterFile, moves: &[Move]) -> Result<Found, Failure> {
+    let at_work = |it: &&Move| !it.state.is_over() || it.has_old_copy();
+    let nodes = moves.iter().filter(at_work).flat_map(|it| [&it.source, &it.target]).collect();
+    let swapped = moving::swapped(file, nodes).await?;
+    let is_known =
+        |it: &&Move| [&it.source, &it.target].iter().all(|node| !swapped.contains_key(*node));
+    let known: Vec<Move> = moves.iter().filter(is_known).cloned().collect();
+    let parted = moving::ahead::parted(file, &known).await?;
+    let lost = moving::lost_moves(file).await?;
+    let lost_by_source = moving::lost_sources(file, &known).await?;
+    let mut problems = Vec::new();
+    for record in moves.iter().filter(at_work) {
+        let there = [&record.source, &record.target].map(|node| swapped.get(node));
+        let said = there.into_iter().flatten().flat_map(Failure::messages);
+        problems.extend(said.map(|(message, hint)| Problem {
+            id: record.id,
+            of: About::Nodes,
+            problem: message.to_owned(),
+            mend: hint.unwrap_or_default().to_owned(),
+        }));
+    }
+    for reader in moving::readers(file, &known).await {
+        problems.extend(view::unread(&reader));
+    }
+    for (id, it) in &parted {
+        problems.extend(it.failure.messages().map(|(message, hint)| Problem {
+            id: *id,
+            of: About::OldCopy,
+            problem: message.to_owned(),
+            mend: hint.unwrap_or_default().to_owned(),
+        }));
+    }
+    for record in &known {
+        let Move { id, .. } = *record;
+        problems.extend(lost_by_source.get(&id).map(|why| {
+            let (problem, mend) = (origin::problem(record, *why), origin::mend(id));
+            Problem { id, of: About::Standing, problem, mend }
+        }));
+        problems.extend(lost.get(&id).map(|lost| {
+            let (problem, mend) = (lost.lost.problem(record), lost.instead(record));
+            Problem { id, of: About::Standing, problem, mend }
+        }));
+    }
+    let held_back = parted.iter().filter(|(_, it)| it.is_ahead).map(|(id, _)| *id).collect();
+    Ok(Found { parted: parted.into_keys().collect(), held_back, problems })
 }
 
 pub(super) async fn resume(file: Option<&Path>, args: &Standing) -> Result<(), Failure> {

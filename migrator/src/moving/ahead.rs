@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use shardid_cluster::{Ahead, Descent, Lineage, MoveKind, NodeName, Whole, ahead, lost};
 
 use super::context::MoveContext;
-use super::journal::Move;
+use super::journal::{Move, MoveJournal};
 use super::member::check_member;
 use super::move_session::MoveSession;
 use crate::failure::Failure;
@@ -186,7 +186,7 @@ pub(super) async fn check_not_ahead(
 
 /// Refuses to go back to an old copy that may have rows which the shard has lost, or that has nothing to follow by.
 pub(crate) async fn check_way_back(file: &ClusterFile, record: &Move) -> Result<(), Failure> {
-    let Move { id, shard, source, target, .. } = record;
+    let Move { source, target, .. } = record;
     let mut old = MoveSession::look(file, source).await?;
     let mut new = MoveSession::look(file, target).await?;
     for node in [&mut old, &mut new] {
@@ -196,12 +196,12 @@ pub(crate) async fn check_way_back(file: &ClusterFile, record: &Move) -> Result<
     if let Some(why) = why {
         return Err(refused(record, why).detail("it cannot be gone back to"));
     }
-    let slot = record.way_back_stream();
-    match owner.slots.contains(&slot) {
+    match owner.slots.contains(&record.way_back_stream()) {
         true => Ok(()),
-        false => Err(Failure::new(cut_off("slot", &slot, shard, source))
-            .at(format!("node {target}"))
-            .hint(retire_instead(*id))),
+        false => {
+            let Cut { problem, instead } = no_slot(file, record);
+            Err(Failure::new(problem).hint(instead))
+        }
     }
 }
 
@@ -220,22 +220,105 @@ pub(crate) fn retire_instead(id: i64) -> String {
     format!("it cannot be gone back to: `shardid retire {id}`")
 }
 
-/// The moves of these whose old copy may have rows that the shard has lost, by number, as far as their
-/// nodes answer.
-pub(crate) async fn old_copies_ahead(file: &ClusterFile, moves: &[Move]) -> BTreeMap<i64, Failure> {
+/// Why an old copy does not follow, whatever the journal says.
+pub(crate) struct Parted {
+    /// Whether it may have rows that the shard has lost, and is held back for that.
+    pub(crate) is_ahead: bool,
+    /// What is the matter with it, and what is to be done.
+    pub(crate) failure: Failure,
+}
+
+/// The moves of these whose old copy may have rows that the shard has lost, or has nothing to follow by any more,
+/// by number, as far as their nodes answer.
+pub(crate) async fn parted(
+    file: &ClusterFile,
+    moves: &[Move],
+) -> Result<BTreeMap<i64, Parted>, Failure> {
     let mut found = BTreeMap::new();
-    for record in moves.iter().filter(|record| record.has_old_copy() && !record.retiring) {
-        let (Ok(mut source), Ok(mut target)) = (
-            MoveSession::look(file, &record.source).await,
-            MoveSession::look(file, &record.target).await,
-        ) else {
-            continue;
-        };
-        if let Ok((Some(why), _)) = look(&mut source, &mut target, record).await {
-            found.insert(record.id, refused(record, why));
+    let mut sessions: BTreeMap<&NodeName, Option<MoveSession>> = BTreeMap::new();
+    for record in moves.iter().filter(|record| record.keeps_old_copy(moves)) {
+        for node in [&record.source, &record.target] {
+            if !sessions.contains_key(node) {
+                sessions.insert(node, MoveSession::look(file, node).await.ok());
+            }
         }
+        // Each by itself, for the other one is looked at beside it.
+        let mut source = sessions.remove(&record.source).flatten();
+        let mut target = sessions.remove(&record.target).flatten();
+        if let Some(target) = &mut target {
+            let looked = part(file, source.as_mut(), target, (record, moves)).await;
+            found.extend(looked.ok().flatten().map(|it| (record.id, it)));
+        }
+        sessions.insert(&record.source, source);
+        sessions.insert(&record.target, target);
     }
-    found
+    if !found.is_empty() {
+        // Somebody may have dropped them meanwhile, or gone back to them.
+        let now = MoveJournal::look(file).await?.list(0).await?;
+        found.retain(|id, _| now.iter().any(|it| it.id == *id && it.keeps_old_copy(&now)));
+    }
+    Ok(found)
+}
+
+/// Whether an old copy has parted from the shard. Without a session on its node nobody can tell how far it has got.
+async fn part(
+    file: &ClusterFile,
+    source: Option<&mut MoveSession>,
+    target: &mut MoveSession,
+    (record, moves): (&Move, &[Move]),
+) -> Result<Option<Parted>, Failure> {
+    let owner = match source {
+        Some(source) => {
+            let (why, owner) = look(source, target, record).await?;
+            if let Some(why) = why {
+                let Move { id, shard, source, target, .. } = record;
+                let failure = Failure::new(problem(shard, source, target, why))
+                    .hint(after_standing(record, moves, mend(*id)));
+                return Ok(Some(Parted { is_ahead: true, failure }));
+            }
+            owner
+        }
+        None => descent(target).await?,
+    };
+    let is_cut_off = record.way_back && !owner.slots.contains(&record.way_back_stream());
+    let failure = || {
+        let Cut { problem, instead } = no_slot(file, record);
+        Failure::new(problem).hint(after_standing(record, moves, instead))
+    };
+    Ok(is_cut_off.then(|| Parted { is_ahead: false, failure: failure() }))
+}
+
+/// What is to be done with an old copy, after what another move of its shard wants, if one of these stands.
+fn after_standing(record: &Move, moves: &[Move], mend: String) -> String {
+    let standing = |it: &&Move| it.shard == record.shard && !it.state.is_over();
+    let Some(Move { id, state, rollback_of, .. }) = moves.iter().find(standing) else {
+        return mend;
+    };
+    let first = match (state.can_abort(), *rollback_of == Some(record.id)) {
+        // What it goes back by is not there.
+        (true, true) => format!("`shardid abort {id}`"),
+        (true, false) => format!("`shardid resume {id}` or `shardid abort {id}`"),
+        (false, _) => format!("`shardid resume {id}`"),
+    };
+    format!("move {id} of the shard is {state}: first {first}; then {mend}")
+}
+
+/// That an old copy has nothing to follow by.
+struct Cut {
+    problem: String,
+    instead: String,
+}
+
+fn no_slot(file: &ClusterFile, record: &Move) -> Cut {
+    let Move { id, shard, source, target, .. } = record;
+    let problem = cut_off("slot", &record.way_back_stream(), shard, source);
+    let instead = match file.address(source) {
+        Ok(_) => retire_instead(*id),
+        Err(_) => format!(
+            "it cannot be gone back to: `shardid retire {id}`, once [nodes.{source}] is in the cluster file again"
+        ),
+    };
+    Cut { problem: format!("node {target}: {problem}"), instead }
 }
 
 fn refused(record: &Move, why: Ahead) -> Failure {

@@ -7,7 +7,7 @@ use shardid_cluster::{MoveKind, NodeName, PlannedMove, Shard};
 use super::capacity::{self, Pace};
 use super::context::MoveContext;
 use super::copies::check_new_copy;
-use super::journal::{Move, MoveJournal};
+use super::journal::MoveJournal;
 use super::member::{has_extension, not_of_cluster};
 use super::move_session::MoveSession;
 use super::problem::failures_of;
@@ -23,7 +23,7 @@ mod needs;
 mod nodes;
 mod shard;
 
-use earlier::{is_old_copy_at, old_copies, standing};
+use earlier::{Earlier, standing};
 pub(super) use needs::check_owners;
 use needs::{needs, target_problems};
 
@@ -57,6 +57,7 @@ pub(crate) async fn check_all(
         |m: &&PlannedMove| servers.contains_key(&m.source) && servers.contains_key(&m.target);
     let free: Vec<_> = free.iter().filter(known).cloned().collect();
     let moves = free.as_slice();
+    let earlier = Earlier::look(file, journal, moves).await?;
     let mut compared = Vec::new();
     let mut schemas = BTreeMap::new();
     let mut told = BTreeSet::new();
@@ -70,7 +71,7 @@ pub(crate) async fn check_all(
             }
             compared.push(pair);
         }
-        let found = check_one(&mut servers, &journal, planned, &mut told, &mut failures).await?;
+        let found = check_one(&mut servers, &earlier, planned, &mut told, &mut failures).await?;
         if let Some(schema) = found {
             schemas.insert(planned.shard, schema);
         }
@@ -121,7 +122,7 @@ async fn connect(
 /// has one.
 async fn check_one(
     servers: &mut BTreeMap<NodeName, MoveSession>,
-    journal: &[Move],
+    earlier: &Earlier,
     planned: &PlannedMove,
     told: &mut BTreeSet<NodeName>,
     failures: &mut Vec<Failure>,
@@ -138,10 +139,10 @@ async fn check_one(
     let problems = shard::appliers(source, by_owners, &home.schema).await?;
     failures.extend(failures_of(&planned.source, problems));
     let target = servers.get_mut(&planned.target).expect("connected above");
-    failures.extend(old_copies(journal, planned));
+    failures.extend(earlier.old_copies(planned));
     let mut problems = target_problems(target, needs).await?;
     // The schema of an old copy is known by its move.
-    if !journal.iter().any(|m| is_old_copy_at(m, planned)) {
+    if !earlier.is_old_copy_at(planned) {
         problems.extend(shard::room(target, &home.schema).await?);
     }
     failures.extend(failures_of(&planned.target, problems));

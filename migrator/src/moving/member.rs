@@ -1,6 +1,8 @@
 //! Is a node the one of the cluster that the catalog means, and no further than it?
 
-use shardid_cluster::Identity;
+use std::collections::{BTreeMap, BTreeSet};
+
+use shardid_cluster::{Identity, NodeName, Refusal};
 
 use super::move_session::MoveSession;
 use super::problem::{Problem, failures_of};
@@ -79,6 +81,27 @@ pub(super) async fn not_of_cluster(
         Some(_) => return Ok(Vec::new()),
     };
     Ok(vec![(problem, hint.to_owned())])
+}
+
+/// The nodes of these at whose address another node of the cluster answers, with what `shardid plan` says of it: what
+/// is found there is nothing to go by.
+pub(crate) async fn swapped(
+    file: &ClusterFile,
+    nodes: BTreeSet<&NodeName>,
+) -> Result<BTreeMap<NodeName, Failure>, Failure> {
+    let mut found = BTreeMap::new();
+    if nodes.is_empty() {
+        return Ok(found);
+    }
+    let (catalog, _) = ids::catalog(file).await?;
+    for node in nodes.into_iter().filter(|node| file.address(node).is_ok()) {
+        let Ok(mut server) = MoveSession::look(file, node).await else { continue };
+        let Ok(identity) = identity(&mut server).await else { continue };
+        let refusal = catalog.swapped(node, &identity);
+        let failure = |it: Refusal| (node.clone(), Failure::from(it));
+        found.extend(refusal.map(failure));
+    }
+    Ok(found)
 }
 
 /// Which database a server is.

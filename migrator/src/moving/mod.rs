@@ -62,6 +62,7 @@ pub(crate) use drive::drive;
 pub(crate) use gone::{Without, check_gone, end_without};
 pub(crate) use journal::{Move, MoveJournal};
 pub(crate) use login::connect_anew;
+pub(crate) use member::swapped;
 pub(crate) use move_session::MoveSession;
 pub(crate) use old_copy::{Retiring, check_gone_copy, check_old_copy, retire};
 pub(crate) use open::open_shards;

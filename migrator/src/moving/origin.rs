@@ -130,8 +130,8 @@ async fn look(
 /// What is the matter with a copy that may have more than its source.
 pub(crate) fn problem(record: &Move, why: Ahead) -> String {
     let Move { shard, source, target, .. } = record;
-    let (node, home, stream) = (target.clone(), source.clone(), record.stream());
-    CopyAhead { shard: *shard, node, stream, home, why }.to_string()
+    let (node, from, stream) = (target.clone(), source.clone(), record.stream());
+    CopyAhead { shard: *shard, node, stream, from, why }.to_string()
 }
 
 /// What is to be done about it.

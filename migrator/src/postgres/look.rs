@@ -192,6 +192,7 @@ async fn look_inside(
         wholes: BTreeMap::new(),
         descent: None,
         slots: Vec::new(),
+        publications: Vec::new(),
         filled: Vec::new(),
         copies: ShardSet::new(),
         unstamped: ShardSet::new(),
@@ -254,6 +255,10 @@ async fn look_inside(
             if let Some(Owner { descent, slots }) = row.map(Owner::from) {
                 (truth.descent, truth.slots) = (Some(descent), slots);
             }
+            truth.publications = sqlx::query_scalar(sql!("look/publications.sql"))
+                .fetch_all(&mut *connection)
+                .await
+                .map_err(failed)?;
             let filled: Vec<(String, i32, Option<i64>)> = sqlx::query_as(sql!("look/filled.sql"))
                 .fetch_all(&mut *connection)
                 .await

@@ -36,23 +36,25 @@ fn duration(ms: i64) -> String {
     }
 }
 
-/// What has become of the old copy.
-fn old_copy(record: &Move) -> &'static str {
+/// What has become of the old copy of one of these moves; `parted` are those whose old copy does not follow, whatever
+/// the journal says.
+fn old_copy(record: &Move, moves: &[Move], parted: &BTreeSet<i64>) -> &'static str {
     match (record.has_old_copy(), record.can_roll_back()) {
-        (true, true) => "follows",
-        (true, false) if record.retiring => "being dropped",
-        (true, false) => "kept",
+        (true, _) if record.retiring => "being dropped",
+        (true, _) if !record.keeps_old_copy(moves) => "the shard again",
+        (true, true) if !parted.contains(&record.id) => "follows",
+        (true, _) => "kept",
         _ => "",
     }
 }
 
 /// The journal, a line per move.
 ///
-/// `ahead` are those whose old copy may have more than the shard: it does not follow, whatever the journal says.
+/// `parted` are those whose old copy does not follow, whatever the journal says.
 pub(crate) fn table(
     moves: &[Move],
     log: &BTreeMap<i64, Vec<(String, i64)>>,
-    ahead: &BTreeSet<i64>,
+    parted: &BTreeSet<i64>,
 ) -> String {
     if moves.is_empty() {
         return "no moves\n".to_owned();
@@ -80,14 +82,14 @@ pub(crate) fn table(
             format!("{}{kind}", record.state),
             since.unwrap_or_default(),
             if fenced > 0 { duration(fenced) } else { String::new() },
-            if ahead.contains(&record.id) { "kept" } else { old_copy(record) }.to_owned(),
+            old_copy(record, moves, parted).to_owned(),
         ]);
     }
     table.to_string()
 }
 
 /// What a state that hurts keeps waiting.
-pub(crate) fn hurts(state: MoveState) -> &'static str {
+fn hurts(state: MoveState) -> &'static str {
     match state {
         MoveState::Fenced => ", and writers are refused",
         // Until the target is open, which comes soon after.
@@ -131,27 +133,95 @@ pub(crate) fn what_to_do(moves: &[Move], held: &BTreeSet<i64>) {
     }
 }
 
-/// Says that a stream is not read, and what that costs.
-pub(crate) fn unread(stream: &Reader) {
+/// What a problem of a move is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum About {
+    /// Its nodes, of which nothing is known then.
+    Nodes,
+    /// What its copy follows by, which is nothing that keeps it from being done.
+    Stream,
+    /// Its old copy, of which nothing else is to be said.
+    OldCopy,
+    /// The move itself, which stands.
+    Standing,
+}
+
+/// What is the matter with a move or its old copy, and what is to be done.
+pub(crate) struct Problem {
+    pub(crate) id: i64,
+    pub(crate) of: About,
+    pub(crate) problem: String,
+    pub(crate) mend: String,
+}
+
+impl Problem {
+    /// Says it of one of these moves.
+    pub(crate) fn say(&self, moves: &[Move]) {
+        let Self { id, of, problem, mend } = self;
+        let state = moves.iter().find(|record| record.id == *id).map(|record| record.state);
+        match (of, state) {
+            (About::Stream, _) => talk::line(format_args!("move {id}: {problem}; {mend}")),
+            (About::Standing, Some(state)) => {
+                let hurts = hurts(state);
+                talk::line(format_args!("move {id} is {state}{hurts}: {problem}: {mend}"));
+            }
+            _ => talk::line(format_args!("{problem}: {mend}")),
+        }
+    }
+}
+
+/// That a stream is not read, and what that costs.
+pub(crate) fn unread(stream: &Reader) -> Vec<Problem> {
     let Reader { id, reader, slot, node, .. } = stream;
     let megabytes = stream.kept_bytes / 1_000_000;
     let (what, instead) = match stream.old_copy {
         true => ("the old copy", format!("`shardid retire {id}`")),
         false => ("the new copy", format!("`shardid abort {id}`")),
     };
-    talk::line(format_args!(
-        "move {id}: {what} on {reader} does not follow: nobody reads slot {slot} of {node}, which keeps {megabytes} MB of WAL; see pg_stat_subscription and the server's log on {reader}, or {instead}"
-    ));
-    if let Some(why) = &stream.refused {
-        talk::line(format_args!(
-            "move {id}: {reader} cannot connect to {node}: {why}; `shardid apply` has it connect anew"
-        ));
+    let said = |problem: String, mend: String| {
+        let of = About::Stream;
+        Problem { id: *id, of, problem, mend }
+    };
+    let silent = said(
+        format!(
+            "{what} on {reader} does not follow: nobody reads slot {slot} of {node}, which keeps {megabytes} MB of WAL"
+        ),
+        format!("see pg_stat_subscription and the server's log on {reader}, or {instead}"),
+    );
+    let refused = stream.refused.as_ref().map(|why| {
+        let mend = "`shardid apply` has it connect anew".to_owned();
+        said(format!("{reader} cannot connect to {node}: {why}"), mend)
+    });
+    [silent].into_iter().chain(refused).collect()
+}
+
+/// What was found of moves beside the journal.
+pub(crate) struct Found {
+    /// Those whose old copy does not follow, whatever the journal says.
+    pub(crate) parted: BTreeSet<i64>,
+    /// Those whose old copy may have rows that the shard has lost, and is held back for that.
+    pub(crate) held_back: BTreeSet<i64>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Found {
+    /// The moves of which more is said than what the journal has.
+    pub(crate) fn said(&self) -> BTreeSet<i64> {
+        let said = self.problems.iter().filter(|it| it.of != About::Stream);
+        said.map(|it| it.id).collect()
     }
 }
 
-/// The journal with the time in each state.
-pub(crate) fn json(moves: &[Move], log: &BTreeMap<i64, Vec<(String, i64)>>) -> Value {
+/// The journal with the time in each state, and what the nodes say.
+pub(crate) fn json(
+    moves: &[Move],
+    log: &BTreeMap<i64, Vec<(String, i64)>>,
+    found: &Found,
+) -> Value {
     let one = |record: &Move| {
+        let problems = found.problems.iter().filter(|it| it.id == record.id);
+        let problems: Vec<Value> =
+            problems.map(|it| json!({"problem": it.problem, "mend": it.mend})).collect();
         let states = log.get(&record.id).map(Vec::as_slice).unwrap_or_default();
         json!({
             "move": record.id,
@@ -165,7 +235,9 @@ pub(crate) fn json(moves: &[Move], log: &BTreeMap<i64, Vec<(String, i64)>>) -> V
             "planned_by": record.planned_by,
             "state_since": time(record.since_us),
             "retired_at": record.retired_us.map(time),
-            "old_copy": old_copy(record),
+            "old_copy": old_copy(record, moves, &found.parted),
+            "held_back": found.held_back.contains(&record.id),
+            "problems": problems,
             "states": states.iter().map(|(state, ms)| json!({"state": state, "ms": ms})).collect::<Vec<_>>(),
         })
     };

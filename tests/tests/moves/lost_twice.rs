@@ -299,6 +299,10 @@ fn an_old_copy_that_has_what_a_promoted_node_has_lost_is_named_where_the_catalog
     assert!(said.contains(&says), "{said}");
     let found = estate.run(&["verify"]).stdout;
     assert!(found.contains(&says) && !found.contains("out of the way"), "{found}");
+    // Nor does another node come to have lost them, by having the shard.
+    estate.run(&["move", &shard.to_string(), "--to", "pg1", "--yes"]).ok();
+    let found = estate.run(&["verify"]).stdout;
+    assert!(found.contains(&says) && !found.contains("node pg1 has lost"), "{found}");
 }
 
 /// The map that is made from the nodes names the one that a lost move was about to open; the rebuild is cut, and the one

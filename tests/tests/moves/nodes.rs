@@ -105,6 +105,37 @@ fn a_database_that_has_left_comes_back_under_another_name_where_it_is_empty() {
     estate.run(&["verify"]).ok();
 }
 
+/// Each was said to have lost rows, by a `retire --accept-loss` that drops the shard's copy.
+#[test]
+fn nodes_whose_addresses_are_swapped_are_said_to_be_and_nothing_else_of_their_moves() {
+    let estate = Estate::start(3, 6);
+    let (shard, _) = shard_on(&estate, "pg2");
+    let number = shard.to_string();
+    estate.run(&["move", &number, "--to", "pg3", "--yes"]).ok();
+    let id = estate.last_move(shard);
+    let back = ["rollback", &id, "--yes"];
+    for cut in [None, Some("switched/before-OpenTarget")] {
+        if let Some(place) = cut {
+            estate.run_cut(place, &back);
+        }
+        declare_of(&estate, 6, &[("pg1", "pg1"), ("pg2", "pg3"), ("pg3", "pg2")]);
+        let moves = estate.run(&["moves"]);
+        for (node, other) in [("pg2", "pg3"), ("pg3", "pg2")] {
+            let says = format!(
+                "the database at {node}'s address is node {other} of this cluster: look at `url` of nodes {node} and {other}: they seem to be swapped"
+            );
+            assert_eq!(moves.stderr.matches(&says).count(), 1, "{moves:?}");
+        }
+        assert!(!moves.stderr.contains("`shardid "), "{moves:?}");
+        let json = estate.run(&["moves", "--json"]).ok();
+        assert!(json.contains("they seem to be swapped") && !json.contains("--accept"), "{json}");
+        declare_of(&estate, 6, &[("pg1", "pg1"), ("pg2", "pg2"), ("pg3", "pg3")]);
+        let moves = estate.run(&["moves"]);
+        assert!(!moves.stderr.contains("swapped"), "{moves:?}");
+    }
+    estate.run(&["resume", &estate.last_move(shard)]).ok();
+}
+
 /// It could neither be retired nor taken out of the file, and `apply` was refused for ever.
 #[test]
 fn a_node_with_old_copies_that_never_comes_back_can_go() {
@@ -121,6 +152,21 @@ fn a_node_with_old_copies_that_never_comes_back_can_go() {
     assert!(refused.contains("`shardid retire --all --gone pg3`"), "{refused}");
     let moves = estate.psql("pg1", "SELECT move FROM shardid.move ORDER BY 1");
     let first = moves.lines().next().expect("there were some").to_owned();
+    // Of one that is not in the file `moves` says what the other node says.
+    let slot = format!("shardid_back_{first}");
+    let drop = format!(
+        "SELECT count(pg_drop_replication_slot(slot_name)) FROM pg_replication_slots WHERE slot_name = '{slot}'"
+    );
+    let dropped: Vec<String> =
+        two.iter().map(|(node, _)| estate.psql(node, &drop)).filter(|n| n == "1").collect();
+    assert_eq!(dropped.len(), 1);
+    let moves = estate.run(&["moves"]);
+    let line = moves.stdout.lines().find(|line| line.trim_start().starts_with(&first));
+    assert!(line.is_some_and(|line| line.ends_with("kept")), "{moves:?}");
+    assert!(moves.stderr.contains(&format!("slot {slot} is gone")), "{moves:?}");
+    let instead =
+        format!("`shardid retire {first}`, once [nodes.pg3] is in the cluster file again");
+    assert!(moves.stderr.contains(&instead), "{moves:?}");
     let refused = estate.run(&["retire", &first, "--gone", "pg2", "--yes"]).refused();
     assert!(refused.contains("is on pg3, not on pg2"), "{refused}");
     // Nobody had looked whether it was gone, and it may have had rows that the shard had lost.

@@ -59,6 +59,10 @@ fn an_old_copy_is_kept_that_has_what_a_promoted_server_has_lost() {
     assert!(!found.contains(&format!("`shardid retire {id}`")), "{found}");
     let moves = estate.run(&["moves"]).stderr;
     assert!(moves.contains(&further) && moves.contains(&instead), "{moves}");
+    let json = estate.run(&["moves", "--json"]).ok();
+    assert!(json.contains("\"old_copy\": \"kept\"") && !json.contains("follows\""), "{json}");
+    assert!(json.contains("\"held_back\": true") && json.contains(&further), "{json}");
+    assert!(json.contains(&instead), "{json}");
     // And nothing else of it.
     assert!(!moves.contains("goes back") && !moves.contains("drops it"), "{moves}");
     for how in ["--dry-run", "--yes"] {
@@ -90,7 +94,16 @@ fn an_old_copy_that_is_no_further_than_the_promoted_server_is_retired() {
     let id = estate.last_move(shard);
     let found = estate.run(&["verify"]).stdout;
     assert!(found.contains(&format!("cannot be gone back to: `shardid retire {id}`")), "{found}");
-    assert!(!estate.run(&["moves"]).stderr.contains("has lost"));
+    // It was said to follow, and to be gone back to.
+    let moves = estate.run(&["moves"]);
+    let instead = format!("follows no more: it cannot be gone back to: `shardid retire {id}`");
+    assert!(moves.stderr.contains(&instead), "{moves:?}");
+    assert!(!moves.stderr.contains("has lost") && !moves.stderr.contains("rollback"), "{moves:?}");
+    assert!(moves.stdout.contains("kept") && !moves.stdout.contains("follows"), "{moves:?}");
+    let refused = estate.run(&["move", &shard.to_string(), "--to", "pg1", "--dry-run"]).refused();
+    assert!(refused.contains("is still there"), "{refused}");
+    assert!(refused.contains(&format!("`shardid retire {id}`")), "{refused}");
+    assert!(!refused.contains("shardid rollback"), "{refused}");
     let refused = estate.run(&["rollback", &id, "--yes"]).refused();
     assert!(refused.contains(&format!("slot shardid_back_{id} is gone")), "{refused}");
     assert!(refused.contains(&format!("`shardid retire {id}`")), "{refused}");
@@ -113,6 +126,10 @@ fn an_old_copy_that_has_more_is_named_also_while_it_is_gone_back_to() {
         let found = estate.run(&["verify"]).stdout;
         assert!(found.contains(&says(shard)), "{place}: {found}");
         let id = estate.last_move(shard);
+        // retire was named, which is refused as long as the other one stands.
+        let moves = estate.run(&["moves"]).stderr;
+        let line = moves.lines().find(|line| line.starts_with(&says(shard))).expect("it is said");
+        assert!(line.contains(&format!("first `shardid abort {id}`; then compare")), "{line}");
         estate.run(&["abort", &id, "--yes"]).ok();
         let found = estate.run(&["verify"]).stdout;
         assert!(found.contains(&says(shard)), "{place}: {found}");

@@ -211,6 +211,11 @@ fn an_old_copy_whose_slot_is_gone_is_found() {
     assert!(found.stdout.ends_with("then `shardid retire 1 --accept-loss`\n"), "{}", found.stdout);
     let refused = estate.run(&["retire", "1", "--yes"]).refused();
     assert!(refused.contains(&says[..says.len() - 2]), "{refused}");
+    // A move away from there is told the same.
+    let refused = estate.run(&["drain", "pg2", "--yes"]).refused();
+    assert!(refused.contains("is still there, from move 1"), "{refused}");
+    assert!(refused.contains(&says[..says.len() - 2]), "{refused}");
+    assert!(refused.contains("; then `shardid retire 1 --accept-loss`"), "{refused}");
     estate.run(&["retire", "1", "--yes", "--accept-loss"]).ok();
     estate.run(&["verify"]).ok();
 }
@@ -227,7 +232,9 @@ fn the_copy_that_a_rollback_is_about_to_open_is_never_named_as_left_over() {
     let id = estate.last_move(shard);
     estate.run_cut("switched/before-GuardSource", &["rollback", &id, "--yes"]);
     // Nothing is done with it before that has ended.
-    let moves = estate.run(&["moves"]).stderr;
+    let run = estate.run(&["moves"]);
+    assert!(!run.stdout.contains("follows") && run.stdout.contains("the shard again"), "{run:?}");
+    let moves = run.stderr;
     assert!(moves.contains("`shardid resume ") && !moves.contains("old copies"), "{moves}");
     let reads = |node: &str| {
         estate

@@ -75,6 +75,7 @@ fn empty_server(number: i64) -> NodeTruth {
         wholes: BTreeMap::new(),
         descent: None,
         slots: Vec::new(),
+        publications: Vec::new(),
         filled: Vec::new(),
         copies: ShardSet::new(),
         unstamped: ShardSet::new(),

@@ -59,6 +59,7 @@ fn truth(number: usize, node: &Node, rules: Rules) -> NodeTruth {
         wholes: note.map(|life| (shard, whole(life))).into_iter().collect(),
         descent: Some(descent(node.life, left)),
         slots: Vec::new(),
+        publications: Vec::new(),
         filled: Vec::new(),
         copies: ShardSet::new(),
         unstamped: ShardSet::new(),

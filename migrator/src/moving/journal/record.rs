@@ -62,6 +62,13 @@ impl Move {
         self.state == MoveState::Done && self.kind == MoveKind::Copy && self.retired_us.is_none()
     }
 
+    /// Whether there is one, of these moves, that is neither being dropped nor the shard again.
+    pub(crate) fn keeps_old_copy(&self, moves: &[Self]) -> bool {
+        let takes_back = |m: &&Self| m.rollback_of == Some(self.id);
+        let is_back = moves.iter().filter(takes_back).any(|m| m.state == MoveState::Switched);
+        self.has_old_copy() && !self.retiring && !is_back
+    }
+
     /// Whether the old copy follows, to be gone back to.
     pub(crate) fn can_roll_back(&self) -> bool {
         self.has_old_copy() && self.way_back && !self.retiring

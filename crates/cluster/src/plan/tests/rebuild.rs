@@ -258,6 +258,18 @@ fn a_copy_that_has_more_than_the_node_that_a_map_is_taken_from_is_named() {
         slot.nodes.get_mut(&node(name)).unwrap().slots.push("shardid_move_1".into());
         assert_eq!(named(&slot), Vec::<String>::new(), "{name}");
     }
+    // It was filled from another node, which has lost nothing, whatever the position of this one is.
+    let mut other = truth.clone();
+    other.nodes.get_mut(&node("pg1")).unwrap().publications.push("shardid_move_1".into());
+    let now = Lineage { system_identifier: 1, timeline: 1 };
+    let at_pg1 = Descent { now, database: 5, position: 900, left: Vec::new() };
+    other.nodes.get_mut(&node("pg1")).unwrap().descent = Some(at_pg1);
+    assert_eq!(named(&other), Vec::<String>::new());
+    let at_pg1 = other.nodes.get_mut(&node("pg1")).unwrap().descent.as_mut().unwrap();
+    at_pg1.position = 499;
+    let found = named(&other);
+    let says = "may have rows that node pg1 has lost: it was restored";
+    assert!(found.len() == 1 && found[0].contains(says), "{found:?}");
     // It is on no other node than the one that has the shard.
     let filled = std::mem::take(&mut truth.nodes.get_mut(&node("pg3")).unwrap().filled);
     truth.nodes.get_mut(&node("pg2")).unwrap().filled = filled;
