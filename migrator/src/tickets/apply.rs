@@ -392,8 +392,9 @@ async fn take(
         TicketStep::Raise { ticket, node, floor, .. } => {
             let mut server = TicketServer::connect(file, node, "apply").await?;
             note(file, journal, truth, (ticket, node), *floor).await?;
-            server.raise(ticket, *floor).await?;
+            // Before a client has a number above it: where both servers are put back again, nobody else knows.
             saw(journal, truth, ticket, node, *floor).await?;
+            server.raise(ticket, *floor).await?;
         }
         TicketStep::Close { ticket, node, floor, .. } => {
             let mut server = TicketServer::connect(file, node, "apply").await?;

@@ -187,8 +187,9 @@ impl Restores {
                     if !self.rules.hold(Told::First) {
                         parts.reverse();
                     }
-                    state.todo.extend(parts);
+                    // What another restore takes from both, the catalog knows before a client has it.
                     state.todo.push_back(Part::Saw(server, floor));
+                    state.todo.extend(parts);
                 }
                 TicketStep::Know { node } => state.todo.push_back(Part::Mark(number(&node))),
                 other => panic!("no such step is needed: {other:?}"),
@@ -368,8 +369,7 @@ impl Model for Restores {
             forgotten: false,
             takes: 3,
             looks: 2,
-            // Of both, put back again while the first time is gone on with, nobody but the catalog would know.
-            restores: if self.servers.len() == 1 { 3 } else { 1 },
+            restores: if self.servers.len() == 1 { 3 } else { 2 },
             kills: 1,
         }]
     }
@@ -389,7 +389,8 @@ impl Model for Restores {
         }
         if state.is_restored {
             actions.push(Happens::Apply);
-            if !state.is_said {
+            // Of both, put back again without a word, nobody knows what they gave since they were looked at.
+            if !state.is_said && (self.servers.len() == 1 || state.restores > 0) {
                 actions.push(Happens::ApplyAlone);
             }
         }
