@@ -247,12 +247,12 @@ COMMENT ON COLUMN shardid.dropped_id_sequence.lost IS 'whether there is one of w
 CREATE FUNCTION shardid.row_kept() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    -- How far its ids went is not known here, and nothing else here says it.
+    -- How far its ids went, nothing else here says.
     IF NEW.lost THEN
         PERFORM shardid.note_restored(NULL::oid);
     END IF;
     IF NEW.lost OR NEW.floor IS NOT NULL THEN
-        PERFORM shardid.all_go_on_beyond(NEW.shard, NEW.layout);
+        PERFORM shardid.all_go_on_beyond();
     END IF;
     UPDATE shardid.dropped_id_sequence d SET floor = greatest(d.floor, NEW.floor), lost = d.lost OR NEW.lost
         WHERE (d.shard, d.layout) = (NEW.shard, NEW.layout);
@@ -358,41 +358,41 @@ CREATE TRIGGER generator_restored AFTER INSERT ON shardid.shard
 CREATE TRIGGER generator_restored AFTER INSERT ON shardid.id_sequence
     FOR EACH ROW EXECUTE FUNCTION shardid.generator_restored();
 
--- A dump brings what generators of a shard and layout gave elsewhere: whichever is here by now, under
--- another name or in another schema, may be of a table with these ids. One of which the page knows
--- nothing begins beyond the horizon anyway.
+-- A dump brings what its generators gave, and maybe not all of that: whichever are here by now, under the same names or
+-- others, may be of the tables whose rows come with it. One of which the page knows nothing begins beyond
+-- the horizon anyway.
 CREATE FUNCTION shardid.go_on_beyond(sequence regclass, shard bigint, layout text) RETURNS void
 LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'go_on_beyond_wrapper';
 COMMENT ON FUNCTION shardid.go_on_beyond(regclass, bigint, text) IS
-    'has a generator of the caller''s go on max_drift ahead of the clock, beyond what its like can have given elsewhere';
+    'has a generator of the caller''s go on max_drift ahead of the clock, beyond what one of a dump can have given; nothing for one of somebody else';
 
-CREATE FUNCTION shardid.all_go_on_beyond(shard integer, layout text) RETURNS void
+CREATE FUNCTION shardid.is_load_new() RETURNS boolean
+LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'is_load_new_wrapper';
+COMMENT ON FUNCTION shardid.is_load_new() IS
+    'whether this session has not asked within the last second, nor made a generator since';
+
+CREATE FUNCTION shardid.all_go_on_beyond() RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    generator regclass;
 BEGIN
-    FOR generator IN SELECT g.sequence FROM (
-            SELECT s.sequence::regclass FROM shardid.shard s WHERE (s.shard, s.layout) = (all_go_on_beyond.shard, all_go_on_beyond.layout)
-            UNION
-            SELECT i.sequence::regclass FROM shardid.id_sequence i WHERE (i.shard, i.layout) = (all_go_on_beyond.shard, all_go_on_beyond.layout)
-        ) AS g (sequence)
-        WHERE shardid.is_generator(g.sequence, all_go_on_beyond.shard, all_go_on_beyond.layout)
-            -- A move brings where the sequences of a cluster's shard stand.
-            AND NOT EXISTS (SELECT FROM shardid.shard c WHERE c.shard = all_go_on_beyond.shard AND c.cluster IS NOT NULL)
-    LOOP
-        PERFORM shardid.go_on_beyond(generator, shard::bigint, layout);
-    END LOOP;
+    -- There is a row for each shard, and each is for all generators.
+    IF NOT shardid.is_load_new() THEN
+        RETURN;
+    END IF;
+    PERFORM shardid.note_restored(NULL::oid);
+    PERFORM shardid.go_on_beyond(g.sequence, g.shard, g.layout)
+        FROM (SELECT s.sequence::regclass, s.shard::bigint, s.layout FROM shardid.shard s WHERE s.sequence IS NOT NULL
+            UNION ALL SELECT i.sequence::regclass, i.shard::bigint, i.layout FROM shardid.id_sequence i) AS g;
 END
 $$;
-COMMENT ON FUNCTION shardid.all_go_on_beyond(integer, text) IS 'calls go_on_beyond() for the generators of a shard and layout';
+COMMENT ON FUNCTION shardid.all_go_on_beyond() IS 'calls go_on_beyond() for every generator of the database, where rows of a dump come';
 
 -- Data alone is also loaded over a schema that migrations have made, with its shards: what is
--- there stays, and goes on as what comes with a dump does. Where it is not the same, or is not
--- open, the key says so. A shard of a cluster is its program's.
+-- there stays, and goes on as what comes with a dump does. Where it is not the same, the key says so.
 CREATE FUNCTION shardid.row_there() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    generator regclass;
+    known shardid.shard;
+    listed shardid.id_sequence;
 BEGIN
     IF TG_RELID = 'shardid.layout'::regclass THEN
         IF EXISTS (SELECT FROM shardid.layout l WHERE (l.name, l.epoch, l.tick, l.ticks, l.shards, l.slots)
@@ -401,6 +401,9 @@ BEGIN
             RETURN NULL;
         END IF;
         RETURN NEW;
+    END IF;
+    IF TG_RELID = 'shardid.cluster'::regclass THEN
+        RETURN CASE WHEN EXISTS (SELECT FROM shardid.cluster c WHERE (c.name, c.node) = (NEW.name, NEW.node)) THEN NULL ELSE NEW END;
     END IF;
     IF TG_RELID = 'shardid.ticket'::regclass THEN
         UPDATE shardid.ticket t
@@ -414,29 +417,42 @@ BEGIN
             WHERE s.tag = NEW.tag AND (s.start, s.delta, s.remainder) = (NEW.start, NEW.delta, NEW.remainder);
         RETURN CASE WHEN FOUND THEN NULL ELSE NEW END;
     END IF;
-    IF TG_RELID = 'shardid.shard'::regclass THEN
-        SELECT s.sequence::regclass INTO generator FROM shardid.shard s
-            WHERE (s.shard, s.layout) = (NEW.shard, NEW.layout) AND s.state = 'open' AND s.cluster IS NULL;
-    ELSE
-        SELECT s.sequence::regclass INTO generator FROM shardid.id_sequence s
-            WHERE (s.sequence, s.shard, s.layout) = (NEW.sequence, NEW.shard, NEW.layout)
-                AND NOT EXISTS (SELECT FROM shardid.shard c WHERE c.shard = NEW.shard AND c.cluster IS NOT NULL);
+    IF TG_RELID = 'shardid.id_sequence'::regclass THEN
+        SELECT * INTO listed FROM shardid.id_sequence i WHERE i.sequence = NEW.sequence;
+        IF NOT FOUND THEN
+            RETURN NEW;
+        END IF;
+        PERFORM shardid.all_go_on_beyond();
+        RETURN CASE WHEN (listed.shard, listed.layout) = (NEW.shard, NEW.layout) THEN NULL ELSE NEW END;
     END IF;
-    IF shardid.is_generator(generator, NEW.shard, NEW.layout) THEN
-        PERFORM shardid.all_go_on_beyond(NEW.shard, NEW.layout);
+    SELECT * INTO known FROM shardid.shard s WHERE s.shard = NEW.shard;
+    -- create_shard() makes one again, with a sequence that is not the one of before.
+    IF NOT FOUND OR shardid.is_generator(NEW.sequence::regclass, NEW.shard, NEW.layout)
+        AND NEW.sequence::oid IS DISTINCT FROM known.sequence::oid
+    THEN
+        RETURN NEW;
+    END IF;
+    PERFORM shardid.all_go_on_beyond();
+    IF known.layout = NEW.layout AND known.cluster IS NOT DISTINCT FROM NEW.cluster
+        AND (known.state = 'open' AND known.sequence::regclass::text !~ '^[0-9]+$'
+                AND shardid.is_generator(known.sequence::regclass, known.shard, known.layout)
+            OR (known.state, NEW.state) = ('moved', 'moved'))
+    THEN
         RETURN NULL;
     END IF;
     RETURN NEW;
 END
 $$;
 COMMENT ON FUNCTION shardid.row_there() IS
-    'has a row of a dump give way to the same one that is there, whose ids go on beyond all that the dump''s can have given';
+    'has a row of a dump give way to the same one that is there, and all generators go on beyond what the dump''s can have given';
 
 CREATE TRIGGER row_there BEFORE INSERT ON shardid.layout
     FOR EACH ROW EXECUTE FUNCTION shardid.row_there();
 CREATE TRIGGER row_there BEFORE INSERT ON shardid.shard
     FOR EACH ROW EXECUTE FUNCTION shardid.row_there();
 CREATE TRIGGER row_there BEFORE INSERT ON shardid.id_sequence
+    FOR EACH ROW EXECUTE FUNCTION shardid.row_there();
+CREATE TRIGGER row_there BEFORE INSERT ON shardid.cluster
     FOR EACH ROW EXECUTE FUNCTION shardid.row_there();
 
 CREATE FUNCTION shardid.remember_dropped(gone regclass[]) RETURNS void
@@ -2571,9 +2587,12 @@ BEGIN
             FROM (SELECT t.shard FROM shardid.shard_term t ORDER BY t.shard) n;
         UPDATE shardid.shard_term t SET term = greatest(t.term + 1, map_version / 1000000000 * 1000000000);
     END IF;
-    INSERT INTO shardid.cluster AS c VALUES (cluster, node, layout, shards, map_version)
-        ON CONFLICT ((true)) DO UPDATE SET map_version = EXCLUDED.map_version
-        WHERE c.map_version < EXCLUDED.map_version;
+    -- A row that is there is taken for one of a dump where it is inserted once more.
+    UPDATE shardid.cluster c SET map_version = map_version WHERE c.map_version < map_version;
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    total := total + changed;
+    INSERT INTO shardid.cluster SELECT cluster, node, layout, shards, map_version
+        WHERE NOT EXISTS (SELECT FROM shardid.cluster);
     GET DIAGNOSTICS changed = ROW_COUNT;
     total := total + changed;
     -- A move may have changed a row since it was looked at above. Each statement looks again at
@@ -2588,15 +2607,19 @@ BEGIN
                 IS DISTINCT FROM (cluster, node, system, current_database()::text);
     GET DIAGNOSTICS changed = ROW_COUNT;
     total := total + changed;
-    INSERT INTO shardid.shard AS s (shard, layout, state, cluster, node, map_version)
+    UPDATE shardid.shard s
+        SET layout = layout, state = 'moved', cluster = cluster, node = m.node, map_version = map_version
+        FROM unnest(placed, nodes) AS m(shard, node)
+        WHERE s.shard = m.shard AND m.node <> node
+            AND s.state NOT IN ('open', 'fenced') AND coalesce(s.map_version, 0) <= map_version
+            AND (s.state, s.cluster, s.node) IS DISTINCT FROM ('moved', cluster, m.node);
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    total := total + changed;
+    INSERT INTO shardid.shard (shard, layout, state, cluster, node, map_version)
         SELECT m.shard, layout, 'moved', cluster, m.node, map_version
         FROM unnest(placed, nodes) AS m(shard, node)
-        WHERE m.node <> node
-        ON CONFLICT ON CONSTRAINT shard_pkey DO UPDATE
-        SET layout = EXCLUDED.layout, state = 'moved', cluster = EXCLUDED.cluster,
-            node = EXCLUDED.node, map_version = EXCLUDED.map_version
-        WHERE s.state NOT IN ('open', 'fenced') AND coalesce(s.map_version, 0) <= EXCLUDED.map_version
-            AND (s.state, s.cluster, s.node) IS DISTINCT FROM ('moved', EXCLUDED.cluster, EXCLUDED.node);
+        WHERE m.node <> node AND NOT EXISTS (SELECT FROM shardid.shard s WHERE s.shard = m.shard)
+        ON CONFLICT ON CONSTRAINT shard_pkey DO NOTHING;
     GET DIAGNOSTICS changed = ROW_COUNT;
     RETURN total + changed;
 END

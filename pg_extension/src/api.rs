@@ -3,6 +3,7 @@
 //! Each function is declared in `sql/shardid--0.2.0.sql`, which also holds the
 //! comments, the volatility and the parallel marks.
 
+use core::cell::Cell;
 use core::ffi::CStr;
 use std::ffi::CString;
 
@@ -14,7 +15,9 @@ use shardid_ids::{
 };
 
 use crate::page::text::given;
-use crate::page::{backend, calls, catalog, clocks, follower, held, look, relations, sequence};
+use crate::page::{
+    BackendLocal, backend, calls, catalog, clocks, follower, held, look, relations, sequence,
+};
 use crate::report::{self, Report};
 use crate::{generator, horizon, settings};
 
@@ -175,6 +178,7 @@ fn begin_generator(sequence: pg_sys::Oid, first: i64, replaces: bool) {
     if !relations::owns(sequence) {
         report::no_privilege(&name()).throw();
     }
+    LOADED_US.get().set(i64::MIN);
     held::lock(sequence);
     match sequence::begin(sequence, first, replaces, backend::timeline()) {
         Ok(true) => {}
@@ -329,27 +333,43 @@ fn note_restored(sequence: Option<pg_sys::Oid>) {
     }
 }
 
-/// Has a generator be a drift ahead of the clock, beyond what its like can have given elsewhere: a
-/// dump brings what that one gave. One of which nothing is known begins beyond the horizon anyway.
+/// When a load was last asked for in this session, by the steady clock.
+static LOADED_US: BackendLocal<Cell<i64>> = BackendLocal::new(Cell::new(i64::MIN));
+
+/// Whether this session has not asked within the last second, nor made a generator since: all that
+/// a load brings is of one moment, and there is a row for each shard.
+#[pg_extern]
+fn is_load_new() -> bool {
+    let now_us = clocks::steady_us();
+    let asked_us = LOADED_US.get().replace(now_us);
+    asked_us == i64::MIN || now_us - asked_us > 1_000_000
+}
+
+/// Has a generator of the caller's be beyond the horizon, which is a drift ahead of the clock where
+/// rows of a dump come. One of which nothing is known begins there anyway.
 #[pg_extern]
 fn go_on_beyond(sequence: Option<pg_sys::Oid>, shard: Option<i64>, layout: Option<&[u8]>) {
     let (sequence, (number, layout)) =
         or_throw(sequence.zip(shard.zip(layout)).ok_or_else(report::not_called_by_hand));
-    let layout = &*given(layout);
-    let rule = self::layout(layout);
-    let shard = checked_shard(&rule, number, layout);
-    note_restored(None);
-    if !look::is_begun(sequence, backend::timeline()) {
+    let Some(shape) = catalog::sequence_shape(sequence) else { return };
+    if !relations::owns(sequence) {
         return;
     }
-    let (increment, min) = (rule.per_tick(), rule.id(shard, Position { tick: 0, slot: 0 }));
-    let is_its = catalog::sequence_shape(sequence)
-        .is_some_and(|shape| (shape.increment, shape.min) == (increment, min));
-    if !is_its {
-        let name = relations::relation_name(sequence);
-        report::not_its_generator(&name, number, false, increment, min).throw();
+    let layout = &*given(layout);
+    let rule = self::layout(layout);
+    let Ok(shard) = rule.shard(number) else { return };
+    let begin = rule.id(shard, Position { tick: 0, slot: 0 });
+    if (shape.increment, shape.min) != (rule.per_tick(), begin) {
+        return;
     }
-    go_on_above(sequence, last_id_by_horizon(&rule, shard));
+    // There may be more of them than one transaction may lock.
+    held::while_locked(sequence, || {
+        if look::is_begun(sequence, backend::timeline()) {
+            let last = last_id_by_horizon(&rule, shard).max(shape.min);
+            // One that was dropped meanwhile, or has a new file by now, gives no ids.
+            let _ = sequence::go_on_above(sequence, last, backend::timeline());
+        }
+    });
 }
 
 /// How long a generator that is dropped waits for its last id at least, in microseconds.

@@ -124,6 +124,16 @@ pub(crate) fn lock(sequence: pg_sys::Oid) {
     }
 }
 
+/// Holds the sequence's lock while something is done, and not until the transaction ends.
+pub(crate) fn while_locked<T>(sequence: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
+    // SAFETY: what raises an error in between ends the transaction, and the lock with it.
+    unsafe { pg_sys::LockRelationOid(sequence, pg_sys::RowExclusiveLock as _) };
+    let done = work();
+    // SAFETY: it was taken above.
+    unsafe { pg_sys::UnlockRelationOid(sequence, pg_sys::RowExclusiveLock as _) };
+    done
+}
+
 /// The page of a sequence, under its exclusive content lock.
 pub(super) struct Page {
     pub(super) buffer: pg_sys::Buffer,

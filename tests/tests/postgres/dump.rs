@@ -271,6 +271,79 @@ fn data_alone_of_an_owner_goes_on_above_id_sequences_of_other_names() {
     std::fs::remove_file(file).unwrap();
 }
 
+/// A row that is refused ends the whole table's load, and the sequences are set all the same.
+#[test]
+fn data_alone_of_which_a_shard_is_refused_goes_on_above_all_the_same() {
+    let original = Database::fresh();
+    let mut client = original.connect();
+    run(
+        &mut client,
+        "SELECT create_shard(4), create_shard(5), create_id_sequence('a', 4), create_id_sequence('b', 5)",
+    );
+    let takes = ["next_id(5)", "next_id_from('b')"];
+    run_ahead(&mut client, 5);
+    run_sequence_ahead(&mut client, "b");
+    let file = tempfile();
+    output(original.command("pg_dump").args(["-Fc", "-f", &file]));
+    let last = takes.map(|take| -> i64 {
+        one(&mut client, &format!("SELECT max({take}) FROM generate_series(1, 60000)"))
+    });
+    for other in [
+        "SELECT create_shard(4, layout => 'snowflake'), create_id_sequence('a', 6)",
+        "SELECT create_shard(4); SELECT drop_shard(4); SELECT create_id_sequence('a', 4)",
+        "SELECT create_shard(4), create_id_sequence('a', 4); UPDATE shardid.shard SET cluster = 'c' WHERE shard = 4",
+    ] {
+        let copy = Database::fresh();
+        copy.psql(other);
+        copy.psql("SELECT create_shard(5), create_id_sequence('b', 5); SELECT next_id(5), next_id_from('b')");
+        let mut restore = copy.command("pg_restore");
+        let restore = restore.args(["-a", "-d", copy.name(), &file]).output().unwrap();
+        let said = String::from_utf8_lossy(&restore.stderr);
+        assert!(said.contains("duplicate key"), "{other}: {said}");
+        let mut client = copy.connect();
+        for (take, last) in takes.iter().zip(last) {
+            let next: i64 = one(&mut client, &format!("SELECT {take}"));
+            assert!(next > last, "{other}: {take} gives {next} after {last}");
+        }
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
+/// Of a cluster's node that was made anew. One that is none of it does not get its shards.
+#[test]
+fn data_alone_of_a_node_is_loaded_into_that_node_made_anew_and_nowhere_else() {
+    let place = |database: &Database<'_>| {
+        database.psql(
+            "SELECT create_shard(5); SELECT shardid.place_shards('c', 'n1', 'instagram', 8, 1, '{5,6}', '{n1,n2}')",
+        );
+    };
+    let original = Database::fresh();
+    place(&original);
+    let mut client = original.connect();
+    run_ahead(&mut client, 5);
+    let file = tempfile();
+    output(original.command("pg_dump").args(["-Fc", "-f", &file]));
+    let last: i64 = one(&mut client, "SELECT max(next_id(5)) FROM generate_series(1, 60000)");
+    let copy = Database::fresh();
+    place(&copy);
+    let mut restore = copy.command("pg_restore");
+    output(restore.args(["--exit-on-error", "-a", "-d", copy.name(), &file]));
+    let next: i64 = one(&mut copy.connect(), "SELECT next_id(5)");
+    assert!(next > last, "{next} after {last}");
+    // The map's copy is kept up to date as before.
+    copy.psql("SELECT shardid.place_shards('c', 'n1', 'instagram', 8, 2, '{5,6,7}', '{n1,n3,n2}')");
+    assert_eq!(
+        copy.psql("SELECT shard, node, map_version, state FROM shardid.shard ORDER BY 1; SELECT map_version FROM shardid.cluster"),
+        "5|n1|1|open\n6|n3|2|moved\n7|n2|2|moved\n2"
+    );
+    let plain = Database::fresh();
+    plain.psql("SELECT create_shard(5)");
+    let restore = plain.command("pg_restore").args(["-a", "-d", plain.name(), &file]).output();
+    let said = String::from_utf8_lossy(&restore.unwrap().stderr).into_owned();
+    assert!(said.contains("shard_pkey"), "{said}");
+    std::fs::remove_file(file).unwrap();
+}
+
 /// What migrations have made otherwise is not taken for what the dump has.
 #[test]
 fn data_alone_is_refused_where_the_schema_has_other_shards_than_the_dump() {
