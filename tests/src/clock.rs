@@ -78,6 +78,15 @@ pub(crate) fn set_offset(folder: &Path, offset_seconds: f64) {
         .unwrap_or_else(|error| panic!("cannot write {}: {error}", file.display()));
 }
 
+/// Has a program, which is no server, see a clock that is so many seconds ahead.
+pub fn ahead_for(command: &mut std::process::Command, seconds: u32) {
+    command
+        .env("LD_PRELOAD", library())
+        .env("FAKETIME", format!("+{seconds}s"))
+        .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+        .env("FAKETIME_DISABLE_SHM", "1");
+}
+
 /// Finds libfaketime for programs with threads, which a server may have.
 fn library() -> PathBuf {
     let machine = format!("{}-linux-gnu", std::env::consts::ARCH);

@@ -32,7 +32,7 @@ mod template;
 mod unique;
 mod wait;
 
-pub use clock::Clock;
+pub use clock::{Clock, ahead_for};
 pub use database::{Database, shared};
 pub use installation::Installation;
 pub use old_library::OLD_NEXT_IDS;

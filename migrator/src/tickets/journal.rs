@@ -7,8 +7,8 @@ use shardid_cluster::{
 };
 use sqlx::{Connection, FromRow};
 
-use super::Session;
 use super::statement::{changed, rows, run};
+use super::{Session, notes};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::mysql::{self, migrate};
@@ -79,7 +79,8 @@ impl TicketJournal {
     /// Connects to the catalog's node.
     pub(crate) async fn connect(file: &ClusterFile, task: &str) -> Result<Self, Failure> {
         let node = file.declared.catalog.clone();
-        let session = Session::connect(&node, file.address(&node)?, task).await?;
+        let mut session = Session::connect(&node, file.address(&node)?, task).await?;
+        notes::follow_clock(session.clock_us(&node).await?);
         Ok(Self { node, session, claim: None })
     }
 

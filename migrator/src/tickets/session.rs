@@ -48,6 +48,19 @@ impl Session {
         done.map_err(|error| self.failure(node, &error))
     }
 
+    /// What the server's clock reads, in microseconds since 1970.
+    pub(crate) async fn clock_us(&mut self, node: &NodeName) -> Result<i64, Failure> {
+        let read = match self {
+            Self::Postgres(connection) => {
+                sqlx::query_scalar(postgres::sql!("session/clock.sql")).fetch_one(connection).await
+            }
+            Self::Mysql(connection) => {
+                sqlx::query_scalar(mysql::sql!("session/clock.sql")).fetch_one(connection).await
+            }
+        };
+        read.map_err(|error| self.failure(node, &error))
+    }
+
     /// An error of this session's server.
     pub(crate) fn failure(&self, node: &NodeName, error: &sqlx::Error) -> Failure {
         match self {

@@ -15,6 +15,7 @@ on_both_engines! {
     a_restored_server_that_has_caught_up_is_noticed_by_its_mark,
     a_catalog_from_a_backup_is_not_believed_about_its_own_server,
     a_server_restored_after_the_last_look_is_raised_when_its_owner_says_so,
+    looks_from_machines_with_other_clocks_are_told_apart_by_the_catalogs,
     a_copy_of_a_server_is_refused,
     a_wrong_offset_is_named_and_mended,
     a_ticket_that_was_dropped_is_made_again_above_what_was_seen,
@@ -130,6 +131,17 @@ fn a_server_restored_after_the_last_look_is_raised_when_its_owner_says_so(engine
     servers.run(&["apply", "--yes", "--restored", "my2"]).ok();
     assert!(take(&servers, "my2", 1) > last);
     servers.is_clean();
+}
+
+/// By the clock of a machine that is ahead, no time had passed until a later look, and there was no room.
+fn looks_from_machines_with_other_clocks_are_told_apart_by_the_catalogs(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    take(&servers, "my2", 10);
+    let mut ahead = servers.command(&["tickets", "verify"]);
+    shardid_tests::ahead_for(&mut ahead, 3600);
+    shardid_tests::program::run(ahead).ok();
+    let age = "SELECT abs(timestampdiff(SECOND, '1970-01-01', utc_timestamp()) - max(last_us) DIV 1000000) < 60 FROM shardid.ticket_server";
+    assert_eq!(servers.sql("my1", age), "1");
 }
 
 fn a_server_that_is_down_keeps_nobody_from_noticing_a_restore_of_another(engine: Engine) {
