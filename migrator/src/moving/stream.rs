@@ -48,6 +48,7 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
     if is_subscribed {
         make_slot(&mut context.source, &name, most).await?;
     } else {
+        keep_name(&mut context.source, &name, &context.record.schema).await?;
         // One that is there has not waited for who may have changed something and not committed.
         if keep_kinds(context, &name).await? {
             remove_slot(&mut context.source, &name).await?;
@@ -79,6 +80,38 @@ async fn keep_kinds(context: &mut MoveContext<'_>, name: &str) -> Result<bool, F
 /// Lets everything be changed again, when all is copied.
 pub(super) async fn let_kinds(server: &mut MoveSession, name: &str) -> Result<(), Failure> {
     let query = sqlx::query_scalar(sql!("move/stream/let_kinds.sql")).bind(name);
+    let statements = server.column(query).await?;
+    server.carry_out(statements).await
+}
+
+/// Has a schema's name stay its own for as long as the move of a stream stands.
+pub(super) async fn keep_name(
+    server: &mut MoveSession,
+    name: &str,
+    schema: &str,
+) -> Result<(), Failure> {
+    let query = sqlx::query_scalar(sql!("move/stream/keep_name.sql")).bind(name).bind(schema);
+    let statements = server.column(query).await?;
+    server.carry_out(statements).await
+}
+
+/// The same on both nodes of a move back, whose copies are there.
+pub(super) async fn keep_names(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let name = context.record.stream();
+    keep_name(&mut context.source, &name, &context.record.schema).await?;
+    keep_name(&mut context.target, &name, &context.record.schema).await
+}
+
+/// Has both nodes keep no name for a move any more.
+pub(super) async fn let_names(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let name = context.record.stream();
+    let_name(&mut context.source, &name).await?;
+    let_name(&mut context.target, &name).await
+}
+
+/// The same on one of them.
+pub(super) async fn let_name(server: &mut MoveSession, name: &str) -> Result<(), Failure> {
+    let query = sqlx::query_scalar(sql!("move/stream/let_name.sql")).bind(name);
     let statements = server.column(query).await?;
     server.carry_out(statements).await
 }

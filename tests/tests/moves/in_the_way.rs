@@ -201,6 +201,64 @@ fn a_schema_is_not_replaced_by_another_one_while_it_is_copied() {
     estate.run(&["resume", "1"]).ok();
 }
 
+/// What a move says of its tables it says by name, as a superuser.
+#[test]
+fn a_schemas_name_stays_its_own_on_both_nodes_while_a_move_stands() {
+    let (estate, schema) = estate();
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE TABLE {schema}.t (id bigint PRIMARY KEY, n int); CREATE INDEX ON {schema}.t (n)"
+        ),
+    );
+    let kept = |node: &str, place: &str| {
+        let mut client = estate.node(node).connect(shardid_tests::estate::DATABASE);
+        let rename = format!("ALTER SCHEMA {schema} RENAME TO aside");
+        let done = client.batch_execute(&format!("BEGIN; {rename}; ROLLBACK"));
+        let code = done.err().and_then(|it| it.code().map(|it| it.code().to_owned()));
+        assert_eq!(code.as_deref(), Some("55006"), "{node}, {place}");
+        client.batch_execute("ROLLBACK; BEGIN; CREATE SCHEMA other; CREATE TABLE other.t (n int); ALTER SCHEMA other RENAME TO others; ROLLBACK").unwrap();
+    };
+    let none_is_left = || {
+        for node in estate.nodes() {
+            let left = "SELECT string_agg(name, ' ') FROM (SELECT evtname FROM pg_event_trigger UNION ALL SELECT nspname FROM pg_namespace) n (name) WHERE name ~ '^shardid_(move|back)_'";
+            assert_eq!(estate.psql(&node, left), "", "{node}");
+        }
+    };
+    // A transaction that does not see the schema has nothing to do with it.
+    let mut early = estate.node("pg2").connect(shardid_tests::estate::DATABASE);
+    early.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").unwrap();
+    estate.run_cut("copying/after-MakeSchema", &MOVE);
+    early.batch_execute("CREATE TABLE public.early (n int); ROLLBACK").unwrap();
+    kept("pg2", "made");
+    estate.run(&["abort", "1", "--yes"]).ok();
+    none_is_left();
+    estate.assert_no_trace(0);
+    estate.run_cut("copying/before-MakeIndexes", &MOVE);
+    kept("pg1", "copied");
+    kept("pg2", "copied");
+    for place in
+        ["fenced/before-RaiseFence", "switched/before-GuardSource", "switched/before-OpenWayBack"]
+    {
+        estate.run_cut(place, &["resume", "2"]);
+        kept("pg1", place);
+        kept("pg2", place);
+    }
+    estate.run(&["resume", "2"]).ok();
+    none_is_left();
+    estate.run_cut("following/before-LowerFence", &["rollback", "2", "--yes"]);
+    kept("pg1", "a move back");
+    kept("pg2", "a move back");
+    estate.run(&["abort", "3", "--yes"]).ok();
+    none_is_left();
+    estate.run_cut("switched/before-OpenTarget", &["rollback", "2", "--yes"]);
+    kept("pg1", "a move back that is switched");
+    kept("pg2", "a move back that is switched");
+    estate.run(&["resume", "4"]).ok();
+    none_is_left();
+    estate.assert_no_trace(0);
+}
+
 /// What was changed and not committed when the move began to look.
 #[test]
 fn a_view_that_is_made_while_the_copy_begins_stops_the_move() {
