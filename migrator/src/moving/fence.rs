@@ -121,7 +121,7 @@ pub(super) async fn held(server: &mut MoveSession, schema: &str, what: &str) -> 
 
 /// Who holds locks on the tables of a schema that keep writers or a fence out, if anybody does.
 async fn holders(server: &mut MoveSession, schema: &str) -> Option<String> {
-    let query = sqlx::query_scalar(sql!("move/fence/holders.sql")).bind(schema);
+    let query = sqlx::query_scalar(sql!("move/prepared.sql", "move/fence/holders.sql")).bind(schema);
     let holders: Vec<String> = server.column(query).await.unwrap_or_default();
     (!holders.is_empty()).then(|| holders.join(", "))
 }

@@ -137,7 +137,7 @@ async fn make_slot(server: &mut MoveSession, name: &str, most: Duration) -> Resu
     }
     server.bound(Duration::ZERO).await?;
     let holders: Vec<(String, String)> =
-        server.rows(sqlx::query_as(sql!("move/check/writing.sql"))).await?;
+        server.rows(sqlx::query_as(sql!("move/prepared.sql", "move/check/writing.sql"))).await?;
     match holders.into_iter().next() {
         Some((who, how)) => Err(Failure::new(format!(
             "nothing can follow node {} before transactions end that write there: {who}",

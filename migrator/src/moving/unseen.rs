@@ -36,7 +36,7 @@ struct Writer {
 async fn writers(server: &mut MoveSession, of: Option<&[Writer]>) -> Result<Vec<Writer>, Failure> {
     let of: Option<Vec<String>> =
         of.map(|writers| writers.iter().map(|writer| writer.xid.clone()).collect());
-    server.rows(sqlx::query_as(sql!("move/fence/writers.sql")).bind(of)).await
+    server.rows(sqlx::query_as(sql!("move/prepared.sql", "move/fence/writers.sql")).bind(of)).await
 }
 
 /// Waits for those that are open now, not for any that begins meanwhile. Returns those that

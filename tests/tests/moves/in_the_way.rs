@@ -201,6 +201,34 @@ fn a_schema_is_not_replaced_by_another_one_while_it_is_copied() {
     estate.run(&["resume", "1"]).ok();
 }
 
+/// Whoever may write to one table may lock it, and prepare that: it stops the move, and outlives a restart.
+#[test]
+fn who_locks_a_table_that_is_to_be_dumped_is_named() {
+    let (estate, schema) = estate();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY); GRANT USAGE ON SCHEMA {schema} TO tenant; GRANT UPDATE ON {schema}.t TO tenant"));
+    let lock = format!(
+        "BEGIN; SET ROLE tenant; LOCK TABLE {schema}.t IN ACCESS EXCLUSIVE MODE; SELECT txid_current()"
+    );
+    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
+    let stands = |who: &str, how: &str, arguments: &[&str]| {
+        let stands = estate.run(arguments);
+        assert_eq!(stands.code, 3, "{}", stands.stderr);
+        let says = format!("on node pg1 it has waited for a lock: {who}");
+        assert!(stands.stderr.contains(&says), "{}", stands.stderr);
+        assert!(stands.stderr.contains(how), "{}", stands.stderr);
+    };
+    estate.run_cut("copying/before-MakeSchema", &MOVE);
+    client.batch_execute(&lock).unwrap();
+    let resume = ["resume", "1", "--stall-seconds-max", "2"];
+    stands("process ", "SELECT pg_terminate_backend(", &resume);
+    client.batch_execute("PREPARE TRANSACTION E'bob''s\n\\\\y'").unwrap();
+    let named = r"E'bob''s\u000a\\y'";
+    let how = format!("COMMIT PREPARED {named} or ROLLBACK PREPARED {named} in database app there");
+    stands(&format!("prepared transaction {named} ("), &how, &resume);
+    client.batch_execute(&format!("ROLLBACK PREPARED {named}")).unwrap();
+    estate.run(&["resume", "1"]).ok();
+}
+
 /// What a move says of its tables it says by name, as a superuser.
 #[test]
 fn a_schemas_name_stays_its_own_on_both_nodes_while_a_move_stands() {
