@@ -201,6 +201,54 @@ fn a_schema_is_not_replaced_by_another_one_while_it_is_copied() {
     estate.run(&["resume", "1"]).ok();
 }
 
+/// Whoever has TRIGGER on a table may put one of his in the place of the fence's, and let writers through.
+#[test]
+fn a_fence_that_somebody_replaces_is_named_and_nobody_does_while_it_is_switched() {
+    let (estate, schema) = estate();
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE TABLE {schema}.t (id bigint PRIMARY KEY); GRANT USAGE ON SCHEMA {schema} TO tenant; GRANT TRIGGER ON {schema}.t TO tenant;
+             CREATE SCHEMA ten AUTHORIZATION tenant; SET ROLE tenant;
+             CREATE FUNCTION ten.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'"
+        ),
+    );
+    let replace = format!(
+        "SET ROLE tenant; SET lock_timeout = '500ms'; CREATE OR REPLACE TRIGGER shardid_fence BEFORE INSERT ON {schema}.t FOR EACH ROW EXECUTE FUNCTION ten.f()"
+    );
+    let other = format!(
+        "trigger shardid_fence of {schema}.t is not the fence's: it calls ten.f(), of role tenant"
+    );
+    estate.run_cut("fenced/before-CarryOver", &MOVE);
+    estate.psql("pg1", &replace);
+    let stands = estate.run(&["resume", "1"]);
+    assert_eq!(stands.code, 3, "{}", stands.stderr);
+    assert!(stands.stderr.contains(&other), "{}", stands.stderr);
+    let rename = format!("ALTER TRIGGER shardid_fence ON {schema}.t RENAME TO ");
+    assert!(stands.stderr.contains(&rename), "{}", stands.stderr);
+    estate.psql("pg1", &format!("{rename} mine"));
+    estate.run(&["abort", "1", "--yes"]).ok();
+    estate.psql("pg1", &format!("DROP TRIGGER mine ON {schema}.t"));
+    let held = estate.run_held("switched/before-GuardSource", &MOVE);
+    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
+    shardid_tests::expect_error(&mut client, &replace, "55P03");
+    held.let_go().ok();
+    estate.run(&["rollback", "2", "--yes"]).ok();
+    // Who does it afterwards is no longer in the way.
+    let held = estate.run_held("switched/after-GuardSource", &MOVE);
+    estate.psql("pg1", &replace);
+    let done = held.let_go();
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let warning = format!("WARNING: on pg1 {other}: rows may have been written there");
+    assert!(done.stderr.contains(&warning), "{}", done.stderr);
+    assert!(!done.stderr.contains("make that on pg2"), "{}", done.stderr);
+    let found = estate.run(&["verify"]).stdout;
+    let (_, mend) = found.split_once("then `").expect(&found);
+    estate.psql("pg1", mend.split_once('`').expect(&found).0);
+    let found = estate.run(&["verify"]).stdout;
+    assert!(!found.contains("guard"), "{found}");
+}
+
 /// Whoever may write to one table may lock it, and prepare that: it stops the move, and outlives a restart.
 #[test]
 fn who_locks_a_table_that_is_to_be_dumped_is_named() {
