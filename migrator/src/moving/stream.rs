@@ -97,9 +97,21 @@ pub(super) async fn keep_name(
 
 /// The same on both nodes of a move back, whose copies are there.
 pub(super) async fn keep_names(context: &mut MoveContext<'_>) -> Result<(), Failure> {
-    let name = context.record.stream();
-    keep_name(&mut context.source, &name, &context.record.schema).await?;
-    keep_name(&mut context.target, &name, &context.record.schema).await
+    let (name, schema) = (context.record.stream(), context.record.schema.clone());
+    for server in [&mut context.source, &mut context.target] {
+        keep_name(server, &name, &schema).await?;
+        let kept = sqlx::query_scalar(sql!("move/stream/name_kept.sql"));
+        if server.column::<bool>(kept.bind(&name).bind(&schema)).await? != [true] {
+            let_name(server, &name).await?;
+            return Err(Failure::new(format!("another schema has the name {schema} now"))
+                .at(format!("node {}", server.node))
+                .hint(format!(
+                    "`shardid resume {}`, when the shard's own has it again",
+                    context.record.id
+                )));
+        }
+    }
+    Ok(())
 }
 
 /// Has both nodes keep no name for a move any more.

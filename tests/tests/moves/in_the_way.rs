@@ -335,6 +335,35 @@ fn a_schemas_name_stays_its_own_on_both_nodes_while_a_move_stands() {
     estate.assert_no_trace(0);
 }
 
+/// What was renamed and not committed when a move back began.
+#[test]
+fn a_schema_that_is_replaced_while_a_move_back_begins_stops_it() {
+    let (estate, schema) = estate();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    estate.run(&MOVE).ok();
+    estate.psql("pg1", "CREATE SCHEMA later");
+    let mut held = estate.run_held("planned/before-Check", &["rollback", "1", "--yes"]);
+    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
+    let swap =
+        format!("ALTER SCHEMA {schema} RENAME TO aside; ALTER SCHEMA later RENAME TO {schema}");
+    client.batch_execute(&format!("BEGIN; {swap}")).unwrap();
+    held.go_on();
+    let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'FOR SHARE' AND pid <> pg_backend_pid())";
+    let most = std::time::Duration::from_secs(30);
+    shardid_tests::wait_until(most, "it waits", || estate.psql("pg1", waits) == "t");
+    client.batch_execute("COMMIT").unwrap();
+    let stands = held.end();
+    assert_eq!(stands.code, 3, "{}", stands.stderr);
+    let says = format!("pg1: another schema has the name {schema} now");
+    assert!(stands.stderr.contains(&says), "{}", stands.stderr);
+    estate.psql(
+        "pg1",
+        &format!("ALTER SCHEMA {schema} RENAME TO later; ALTER SCHEMA aside RENAME TO {schema}"),
+    );
+    estate.run(&["resume", "2"]).ok();
+    estate.assert_no_trace(0);
+}
+
 /// What was changed and not committed when the move began to look.
 #[test]
 fn a_view_that_is_made_while_the_copy_begins_stops_the_move() {

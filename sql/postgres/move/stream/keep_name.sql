@@ -2,8 +2,8 @@
 -- tables it says by name, as a superuser, and whoever owns the schema could put another one in its place, with tables of
 -- others. Nothing, where that is kept already, of whatever schema. A command may have a snapshot in which there is no such
 -- schema yet, and sees what it has done itself. Where the schema is dropped, nobody takes its name either. In another
--- database, as one that a dump was restored to, it is nothing. In a schema of its own, which no owner of the database can
--- drop, and of a name that nobody can take before.
+-- database, as one that a dump was restored to, it is nothing. Who has renamed the schema and not committed is waited
+-- for. In a schema of its own, which no owner of the database can drop, and of a name that nobody can take before.
 WITH body AS (
     SELECT format($body$
 BEGIN
@@ -15,7 +15,7 @@ BEGIN
                   HINT = 'Wait until that is done: `shardid moves` says how far it is. Where no such move stands, as after a restore, a superuser says: ALTER EVENT TRIGGER %1$s_name DISABLE';
     END IF;
 END
-$body$, $1::text, $2::text, n.oid, d.oid, s.system_identifier) AS text
+$body$, $1::text, $2::text, n.oid, d.oid, s.system_identifier) AS text, n.oid
       FROM pg_namespace n, pg_database d, pg_control_system() s
      WHERE n.nspname = $2 AND d.datname = current_database()
 ), standing AS (
@@ -27,6 +27,7 @@ $body$, $1::text, $2::text, n.oid, d.oid, s.system_identifier) AS text
      WHERE p.proname = 'keep_name'
 ), fresh AS (SELECT format('%s_%s', $1::text, replace(gen_random_uuid()::text, '-', '')) AS schema)
 SELECT concat_ws('; ',
+           'SET LOCAL lock_timeout = ''60s''', format('SELECT FROM pg_namespace WHERE oid = %s FOR SHARE', b.oid),
            (SELECT string_agg(format('DROP EVENT TRIGGER IF EXISTS %I; DROP FUNCTION %2$I.keep_name(); DROP SCHEMA %2$I', $1 || '_name', s.nspname), '; ') FROM standing s),
            format('CREATE SCHEMA %I', f.schema),
            format('CREATE FUNCTION %I.keep_name() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS %L', f.schema, b.text),
