@@ -20,6 +20,7 @@ use super::move_session::{Batch, MoveSession};
 use super::old_copy::check_owner;
 use super::same::{Comparison, Definitions, is_read};
 use super::stream;
+use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::{in_time, sql};
@@ -42,6 +43,7 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     context.leave_on_target(LeftoverKind::Schema, &schema).await?;
     let parts = parts(context).await?;
     if !exists(context).await? {
+        cuts::at(format_args!("made/dumped"));
         let guard = sqlx::query_scalar(sql!("move/carry/guard_copy.sql"))
             .bind(context.record.shard.as_sql())
             .bind(schema);
@@ -54,7 +56,11 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
         };
         let statements = of(true).chain(texts).chain(guard).chain(of(false)).collect();
         // No rows are read for them; they call what owners have written, as the CHECK of a domain.
-        run(context, statements, Part::Early).await?;
+        if let Err(failure) = run(context, statements, Part::Early).await {
+            // What does not fit may be what was changed meanwhile, for which going on is of no use.
+            check_definitions(context).await?;
+            return Err(failure);
+        }
     } else {
         let stream = context.record.stream();
         stream::keep_name(&mut context.target, &stream, &context.record.schema).await?;

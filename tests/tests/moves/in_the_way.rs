@@ -335,6 +335,21 @@ fn a_schemas_name_stays_its_own_on_both_nodes_while_a_move_stands() {
     estate.assert_no_trace(0);
 }
 
+/// The list of what is to be guarded is not as old as the dump.
+#[test]
+fn a_table_that_is_renamed_while_the_copy_is_made_has_the_move_be_given_up() {
+    let (estate, schema) = estate();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    let held = estate.run_held("made/dumped", &MOVE);
+    estate.psql("pg1", &format!("ALTER TABLE {schema}.t RENAME TO t_x"));
+    let stands = held.let_go();
+    assert_eq!(stands.code, 3, "{}", stands.stderr);
+    assert!(stands.stderr.contains("was changed during the move"), "{}", stands.stderr);
+    assert!(stands.stderr.contains("hint: `shardid abort 1`, then"), "{}", stands.stderr);
+    estate.run(&["abort", "1", "--yes"]).ok();
+    estate.run(&MOVE).ok();
+}
+
 /// What was renamed and not committed when a move back began.
 #[test]
 fn a_schema_that_is_replaced_while_a_move_back_begins_stops_it() {
