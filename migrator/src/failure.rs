@@ -101,6 +101,11 @@ impl Failure {
         self
     }
 
+    /// Whether a fact that was added has a text in it.
+    pub(crate) fn has_detail(&self, text: &str) -> bool {
+        self.reports.iter().flat_map(|report| &report.details).any(|it| it.contains(text))
+    }
+
     /// Says what to do, unless somebody closer to it has said so already.
     pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {
         if let Some(report) = self.reports.last_mut() {

@@ -25,12 +25,12 @@ pub const SAID: &[(&str, &str, &str)] = &[
     ),
     (
         "move/clean/unguarded.sql",
-        "CREATE TRIGGER shardid_fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s",
+        "CREATE OR REPLACE TRIGGER shardid_fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s",
         "puts the guard back that refuses these",
     ),
     (
         "move/clean/unguarded.sql",
-        "CREATE TRIGGER shardid_fence_rows BEFORE INSERT OR UPDATE OR DELETE ON %s",
+        "CREATE OR REPLACE TRIGGER shardid_fence_rows BEFORE INSERT OR UPDATE OR DELETE ON %s",
         "puts the guard back that refuses these",
     ),
     ("verify/plain_defaults.rs", "DROP IDENTITY", "the column stays, and so do its rows"),

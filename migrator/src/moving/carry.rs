@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::context::MoveContext;
 use super::outcome::Fence;
-use super::{compare, schema, sequences, unseen};
+use super::{compare, fence, schema, sequences, unseen};
 use crate::failure::Failure;
 
 pub(super) async fn carry_over(
@@ -14,9 +14,16 @@ pub(super) async fn carry_over(
     if let lost @ Fence::Lost(_) = unseen::behind_fence(context, deadline).await? {
         return Ok(lost);
     }
+    if let lost @ Fence::Lost(_) = fence::look(context).await? {
+        return Ok(lost);
+    }
     schema::check_unchanged(context).await?;
     if let lost @ Fence::Lost(_) = compare::within(context, deadline).await? {
         return Ok(lost);
     }
-    sequences::carry_over(context, deadline).await
+    if let lost @ Fence::Lost(_) = sequences::carry_over(context, deadline).await? {
+        return Ok(lost);
+    }
+    // Nobody can change it any more, until the old copy is closed.
+    fence::look(context).await
 }

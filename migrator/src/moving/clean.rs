@@ -10,13 +10,16 @@ use crate::failure::Failure;
 
 /// What is left to remove once a move is done.
 pub(super) async fn clean_up(context: &mut MoveContext<'_>) -> Result<(), Failure> {
-    let Some(earlier) = context.record.rollback_of else { return Ok(()) };
+    let Some(earlier) = context.record.rollback_of else {
+        return stream::let_names(context).await;
+    };
     // Back where it was: the copy that was gone back from is of no use any more.
     drop_schema(&mut context.source, &context.record).await?;
     context.forget(&[LeftoverKind::Schema], &context.record.schema.clone()).await?;
     for left in context.journal.leftovers(earlier).await? {
         remove_by_name(context, &left).await?;
     }
+    stream::let_names(context).await?;
     context.journal.retired(earlier).await
 }
 
@@ -31,7 +34,7 @@ pub(super) async fn remove_all(context: &mut MoveContext<'_>) -> Result<(), Fail
     for left in context.journal.leftovers(context.record.id).await? {
         remove_by_name(context, &left).await?;
     }
-    Ok(())
+    stream::let_names(context).await
 }
 
 async fn remove_by_name(context: &mut MoveContext<'_>, left: &Leftover) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use shardid_cluster::{Effect, MoveEvent, MoveState, effects, next_state};
+use shardid_cluster::{Effect, MoveEvent, MoveKind, MoveState, effects, next_state};
 
 use super::context::MoveContext;
 use super::elsewhere::Elsewhere;
@@ -266,6 +266,10 @@ async fn take(
     match effect {
         Effect::Check => {
             checks::check_again(context).await?;
+            // Of a move that copies, where a copy is made.
+            if context.record.kind == MoveKind::Rollback {
+                stream::keep_names(context).await?;
+            }
             throttle::hold_back(context).await?;
         }
         Effect::MakeSchema => schema::make(context).await?,
@@ -288,7 +292,10 @@ async fn take(
             ahead::check_target(&mut context.target, &context.record, instead, accept_loss).await?;
         }
         Effect::GuardSource => fence::guard(context).await?,
-        Effect::CloseOldCopy => sequences::close_old_copy(context).await?,
+        Effect::CloseOldCopy => {
+            sequences::close_old_copy(context).await?;
+            stream::let_names(context).await?;
+        }
         Effect::OpenTarget => {
             let elsewhere = Elsewhere::of_target(&mut context.target, &context.record).await?;
             context.journal.note_opening(&mut context.record).await?;

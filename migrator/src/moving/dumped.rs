@@ -53,8 +53,14 @@ impl Dump {
             .arg(format!("--lock-wait-timeout={}", most.as_millis().max(1)))
             .arg("--file")
             .arg(file.path());
-        output(command, "pg_dump", None).await?;
-        Ok(Self { file })
+        match output(command, "pg_dump", None).await {
+            Ok(_) => Ok(Self { file }),
+            // It prints the statement that was not over in time.
+            Err(failure) if failure.has_detail("LOCK TABLE ") => {
+                Err(server.also_waited(failure).await)
+            }
+            Err(failure) => Err(failure),
+        }
     }
 
     /// The contents of a section, a line each.

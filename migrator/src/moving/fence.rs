@@ -1,8 +1,10 @@
 //! The fence: raise it, take it down, make it the old copy's guard.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use shardid_cluster::{LeftoverKind, MapVersion, MoveKind, NodeName, Shard, ShardSet};
+use sqlx::FromRow;
 
 use super::ahead::{close_and_open, open_behind_fence, open_on_both};
 use super::context::MoveContext;
@@ -36,6 +38,10 @@ pub(super) async fn raise(
     deadline: Instant,
 ) -> Result<Fence, Failure> {
     let (shard, schema) = (context.record.shard.as_sql(), context.record.schema.clone());
+    if let Some(other) = broken(&mut context.source, &schema).await?.iter().find(|it| it.is_other())
+    {
+        return Err(replaced(context, other));
+    }
     context.leave_on_source(LeftoverKind::Fence, &schema).await?;
     let query = sqlx::query_scalar(sql!("move/fence/raise.sql")).bind(shard).bind(&schema);
     let statements = context.source.column(query).await?;
@@ -48,6 +54,64 @@ pub(super) async fn raise(
             None => format!("somebody held a lock on its tables for {lock_ms} ms"),
         }),
     })
+}
+
+/// A trigger of a fence that is not as it was made.
+#[derive(Debug, FromRow)]
+pub(super) struct Broken {
+    pub(super) table_name: String,
+    trigger_name: String,
+    /// It is not there, or the table is a new one.
+    pub(super) is_missing: bool,
+    /// What it calls instead, and who owns that, where somebody else's has taken its place.
+    calls: Option<String>,
+    owner: Option<String>,
+}
+
+impl Broken {
+    fn is_other(&self) -> bool {
+        self.calls.is_some()
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "trigger {} of {} ", self.trigger_name, self.table_name)?;
+        match (&self.calls, &self.owner) {
+            (Some(calls), Some(owner)) => {
+                write!(f, "is not the fence's: it calls {calls}, of role {owner}")
+            }
+            _ if self.is_missing => f.write_str("is not there"),
+            _ => f.write_str("was switched off"),
+        }
+    }
+}
+
+/// The triggers of a fence that do not hold.
+pub(super) async fn broken(server: &mut MoveSession, schema: &str) -> Result<Vec<Broken>, Failure> {
+    server.rows(sqlx::query_as(sql!("move/fence/broken.sql")).bind(schema)).await
+}
+
+/// Looks whether the fence is what was raised, in all its triggers.
+pub(super) async fn look(context: &mut MoveContext<'_>) -> Result<Fence, Failure> {
+    let broken = broken(&mut context.source, &context.record.schema).await?;
+    if let Some(other) = broken.iter().find(|it| it.is_other()) {
+        return Err(replaced(context, other));
+    }
+    Ok(broken.first().map_or(Fence::Held, |first| Fence::Lost(first.to_string())))
+}
+
+fn replaced(context: &MoveContext<'_>, other: &Broken) -> Failure {
+    let Move { id, shard, source, target, .. } = &context.record;
+    let Broken { table_name, trigger_name, .. } = other;
+    let mut again =
+        format!("`shardid abort {id}`, then `shardid move {shard} --to {target}` again");
+    if context.record.kind == MoveKind::Rollback {
+        again = format!("`shardid resume {id}`");
+    }
+    Failure::new(other.to_string())
+        .at(format!("node {source}"))
+        .hint(format!("ALTER TRIGGER {trigger_name} ON {table_name} RENAME TO ...; there; {again}"))
 }
 
 /// Takes the fence down, if anything of it stands.
@@ -121,7 +185,8 @@ pub(super) async fn held(server: &mut MoveSession, schema: &str, what: &str) -> 
 
 /// Who holds locks on the tables of a schema that keep writers or a fence out, if anybody does.
 async fn holders(server: &mut MoveSession, schema: &str) -> Option<String> {
-    let query = sqlx::query_scalar(sql!("move/fence/holders.sql")).bind(schema);
+    let query =
+        sqlx::query_scalar(sql!("move/prepared.sql", "move/fence/holders.sql")).bind(schema);
     let holders: Vec<String> = server.column(query).await.unwrap_or_default();
     (!holders.is_empty()).then(|| holders.join(", "))
 }

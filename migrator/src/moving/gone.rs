@@ -168,6 +168,7 @@ async fn give_up(
                     remove(&mut journal, &mut source, &left).await?;
                 }
                 remove_sync_slots(file, &mut source, &record.target).await?;
+                stream::let_name(&mut source, &record.stream()).await?;
             }
             other => unreachable!("{other:?} is no part of giving up"),
         }
@@ -202,6 +203,7 @@ async fn open_target(
             Effect::TellNodes => fence::tell_of(file, record.shard, &[&record.target]).await?,
             // Of a copy, what is left is the old copy's, which is forgotten with its node below.
             Effect::CleanUp => {
+                stream::let_name(&mut target, &record.stream()).await?;
                 let Some(earlier) = record.rollback_of else { continue };
                 for id in [id, earlier] {
                     for left in journal.leftovers(id).await? {

@@ -58,6 +58,15 @@ pub(super) enum Batch {
     LockTimeout,
 }
 
+/// Who keeps others from reading tables, and what ends the first of them, if anybody does.
+async fn lockers(connection: &mut PgConnection) -> Option<(String, String)> {
+    let query = sqlx::query_as(sql!("move/prepared.sql", "move/lockers.sql"));
+    let found: Vec<(String, String)> = query.fetch_all(connection).await.unwrap_or_default();
+    let how = found.first()?.1.clone();
+    let holders: Vec<String> = found.into_iter().map(|(holder, _)| holder).collect();
+    Some((holders.join("; "), how))
+}
+
 impl MoveSession {
     /// Connects to a node of the cluster file.
     pub(crate) async fn connect(file: &ClusterFile, node: &NodeName) -> Result<Self, Failure> {
@@ -176,17 +185,28 @@ impl MoveSession {
         if !is_sqlstate(error, "55P03") {
             return failure;
         }
-        let holders = sqlx::query_scalar::<_, String>(sql!("move/lockers.sql"));
-        let holders = holders.fetch_all(&mut self.connection).await.unwrap_or_default();
-        match holders.is_empty() {
-            true => failure,
-            false => {
+        match lockers(&mut self.connection).await {
+            Some((holders, how)) => {
                 let what = "it waits for a lock that somebody holds";
-                Failure::new(format!("{what}: {}", holders.join("; ")))
+                Failure::new(format!("{what}: {holders}"))
                     .at(format!("node {}", self.node))
                     .answered()
-                    .hint(AGAIN)
+                    .hint(format!("{how} there ends it; then run the same command again"))
             }
+            None => failure,
+        }
+    }
+
+    /// The failure of a program that waits for locks on tables of this server, with who holds one.
+    pub(super) async fn also_waited(&self, failure: Failure) -> Failure {
+        let Ok(mut other) = connect(&self.node, &self.address, "move").await else {
+            return failure;
+        };
+        match lockers(&mut other).await {
+            Some((holders, how)) => failure
+                .detail(format!("on node {} it has waited for a lock: {holders}", self.node))
+                .hint(format!("{how} there ends it; then go on")),
+            None => failure,
         }
     }
 

@@ -19,6 +19,8 @@ use super::journal::Move;
 use super::move_session::{Batch, MoveSession};
 use super::old_copy::check_owner;
 use super::same::{Comparison, Definitions, is_read};
+use super::stream;
+use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::{in_time, sql};
@@ -41,6 +43,7 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     context.leave_on_target(LeftoverKind::Schema, &schema).await?;
     let parts = parts(context).await?;
     if !exists(context).await? {
+        cuts::at(format_args!("made/dumped"));
         let guard = sqlx::query_scalar(sql!("move/carry/guard_copy.sql"))
             .bind(context.record.shard.as_sql())
             .bind(schema);
@@ -53,7 +56,14 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
         };
         let statements = of(true).chain(texts).chain(guard).chain(of(false)).collect();
         // No rows are read for them; they call what owners have written, as the CHECK of a domain.
-        run(context, statements, Some(context.options.stall_max)).await?;
+        if let Err(failure) = run(context, statements, Part::Early).await {
+            // What does not fit may be what was changed meanwhile, for which going on is of no use.
+            check_definitions(context).await?;
+            return Err(failure);
+        }
+    } else {
+        let stream = context.record.stream();
+        stream::keep_name(&mut context.target, &stream, &context.record.schema).await?;
     }
     // Before the rows are copied, not when all of them have been.
     let early = parts.dump.definitions_of(&parts.early).await?;
@@ -75,7 +85,7 @@ pub(super) async fn make_indexes(context: &mut MoveContext<'_>) -> Result<(), Fa
     if !parts.late.iter().all(is_there) {
         context.say("making indexes");
         let texts = parts.dump.sql_of(&parts.late, &parts.of_others).await?;
-        run(context, texts, None).await?;
+        run(context, texts, Part::Late).await?;
     }
     compare(context, parts.dump.definitions().await?, &BTreeSet::new()).await
 }
@@ -285,15 +295,24 @@ async fn exists(context: &mut MoveContext<'_>) -> Result<bool, Failure> {
     Ok(!context.target.rows(query).await?.is_empty())
 }
 
-/// Runs the statements of a part, each of which is to be over by then.
+/// Which part of the definitions is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// The schema, and what rows need: each statement is to be over soon.
+    Early,
+    /// What waits for the copy.
+    Late,
+}
+
+/// Runs the statements of a part.
 async fn run(
     context: &mut MoveContext<'_>,
     statements: Vec<String>,
-    most: Option<Duration>,
+    part: Part,
 ) -> Result<(), Failure> {
     let bound = format!("SET LOCAL lock_timeout = {LOCK_MS}");
     context.target.begin_with(vec![bound]).await?;
-    let made = run_in_open(context, statements, most).await;
+    let made = run_in_open(context, statements, part).await;
     let end = match made {
         Ok(()) => sql!("follow/commit.sql"),
         Err(_) => sql!("move/rollback.sql"),
@@ -305,13 +324,14 @@ async fn run(
 async fn run_in_open(
     context: &mut MoveContext<'_>,
     statements: Vec<String>,
-    most: Option<Duration>,
+    part: Part,
 ) -> Result<(), Failure> {
     let pids = context.target.pids().await?;
+    let most = context.options.stall_max;
     for statement in statements {
-        let step = match most {
-            Some(most) => step_within(&mut context.target, &pids, &statement, most).await?,
-            None => context.target.step(&statement).await?,
+        let step = match part {
+            Part::Early => step_within(&mut context.target, &pids, &statement, most).await?,
+            Part::Late => context.target.step(&statement).await?,
         };
         if let Batch::LockTimeout = step {
             return Err(Failure::new("the new copy is locked by somebody")
@@ -326,10 +346,15 @@ async fn run_in_open(
     check_owners(source, target, &record.schema).await?;
     let here = bound(source, &record.schema).await?;
     let there = bound(target, &record.schema).await?;
-    match there.difference(&here).next() {
-        None => Ok(()),
-        Some((what, calls)) => Err(bound_anew(context, what, calls)),
+    if let Some((what, calls)) = there.difference(&here).next() {
+        return Err(bound_anew(context, what, calls));
     }
+    if part == Part::Late {
+        return Ok(());
+    }
+    // With the schema, before anybody sees it: what follows goes by its name.
+    let stream = context.record.stream();
+    stream::keep_name(&mut context.target, &stream, &context.record.schema).await
 }
 
 /// Runs a statement; where it is not over by then, whatever it catches, its session is ended.

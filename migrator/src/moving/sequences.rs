@@ -4,7 +4,8 @@
 //! statement of its own. So a session of its own locks all sequences before it
 //! is read where they stand, and lets go of them only by the transaction that
 //! makes the source the old copy. In it they come to their end: what was carried
-//! over is not handed out here again.
+//! over is not handed out here again. Nor does anybody switch off or replace the
+//! triggers of the fence meanwhile, which wait for it.
 
 use std::time::Instant;
 
@@ -31,7 +32,9 @@ pub(super) async fn carry_over(
 ) -> Result<Fence, Failure> {
     let left = deadline.saturating_duration_since(Instant::now()).as_millis();
     if !hold(context, left.clamp(1, HOLD_MS_MAX)).await? {
-        return Ok(Fence::Lost("a transaction that has called nextval does not end".to_owned()));
+        return Ok(Fence::Lost(
+            "a transaction that has called nextval, or locks a table, does not end".to_owned(),
+        ));
     }
     let mut statements = Vec::new();
     if context.record.kind == MoveKind::Rollback {
@@ -142,6 +145,10 @@ async fn hold(context: &mut MoveContext<'_>, ms: u128) -> Result<bool, Failure> 
     let query = sqlx::query_as(sql!("move/sequence/given.sql")).bind(schema.as_str());
     let Some(given) = server.rows_at_once(query).await? else { return Ok(false) };
     let Batch::Done = server.go_on_with(locks).await? else { return Ok(false) };
+    let keep = sqlx::query_as(sql!("move/fence/keep.sql")).bind(schema.as_str());
+    let Some(keep) = server.rows_at_once::<(String,)>(keep).await? else { return Ok(false) };
+    let keep = keep.into_iter().map(|(statement,)| statement).collect();
+    let Batch::Done = server.go_on_with(keep).await? else { return Ok(false) };
     context.given = given;
     context.held = true;
     Ok(true)

@@ -48,6 +48,7 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
     if is_subscribed {
         make_slot(&mut context.source, &name, most).await?;
     } else {
+        keep_name(&mut context.source, &name, &context.record.schema).await?;
         // One that is there has not waited for who may have changed something and not committed.
         if keep_kinds(context, &name).await? {
             remove_slot(&mut context.source, &name).await?;
@@ -83,6 +84,50 @@ pub(super) async fn let_kinds(server: &mut MoveSession, name: &str) -> Result<()
     server.carry_out(statements).await
 }
 
+/// Has a schema's name stay its own for as long as the move of a stream stands.
+pub(super) async fn keep_name(
+    server: &mut MoveSession,
+    name: &str,
+    schema: &str,
+) -> Result<(), Failure> {
+    let query = sqlx::query_scalar(sql!("move/stream/keep_name.sql")).bind(name).bind(schema);
+    let statements = server.column(query).await?;
+    server.carry_out(statements).await
+}
+
+/// The same on both nodes of a move back, whose copies are there.
+pub(super) async fn keep_names(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let (name, schema) = (context.record.stream(), context.record.schema.clone());
+    for server in [&mut context.source, &mut context.target] {
+        keep_name(server, &name, &schema).await?;
+        let kept = sqlx::query_scalar(sql!("move/stream/name_kept.sql"));
+        if server.column::<bool>(kept.bind(&name).bind(&schema)).await? != [true] {
+            let_name(server, &name).await?;
+            return Err(Failure::new(format!("another schema has the name {schema} now"))
+                .at(format!("node {}", server.node))
+                .hint(format!(
+                    "`shardid resume {}`, when the shard's own has it again",
+                    context.record.id
+                )));
+        }
+    }
+    Ok(())
+}
+
+/// Has both nodes keep no name for a move any more.
+pub(super) async fn let_names(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let name = context.record.stream();
+    let_name(&mut context.source, &name).await?;
+    let_name(&mut context.target, &name).await
+}
+
+/// The same on one of them.
+pub(super) async fn let_name(server: &mut MoveSession, name: &str) -> Result<(), Failure> {
+    let query = sqlx::query_scalar(sql!("move/stream/let_name.sql")).bind(name);
+    let statements = server.column(query).await?;
+    server.carry_out(statements).await
+}
+
 fn kinds_changed(context: &MoveContext<'_>) -> Failure {
     let (id, schema) = (context.record.id, &context.record.schema);
     let (shard, to) = (context.record.shard, &context.target.node);
@@ -104,7 +149,7 @@ async fn make_slot(server: &mut MoveSession, name: &str, most: Duration) -> Resu
     }
     server.bound(Duration::ZERO).await?;
     let holders: Vec<(String, String)> =
-        server.rows(sqlx::query_as(sql!("move/check/writing.sql"))).await?;
+        server.rows(sqlx::query_as(sql!("move/prepared.sql", "move/check/writing.sql"))).await?;
     match holders.into_iter().next() {
         Some((who, how)) => Err(Failure::new(format!(
             "nothing can follow node {} before transactions end that write there: {who}",

@@ -9,7 +9,7 @@ use super::context::MoveContext;
 use super::move_session::MoveSession;
 use super::outcome::Fence;
 use super::stop::check_stop;
-use super::{fingerprint, schema};
+use super::{fence, fingerprint, schema};
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -36,7 +36,7 @@ struct Writer {
 async fn writers(server: &mut MoveSession, of: Option<&[Writer]>) -> Result<Vec<Writer>, Failure> {
     let of: Option<Vec<String>> =
         of.map(|writers| writers.iter().map(|writer| writer.xid.clone()).collect());
-    server.rows(sqlx::query_as(sql!("move/fence/writers.sql")).bind(of)).await
+    server.rows(sqlx::query_as(sql!("move/prepared.sql", "move/fence/writers.sql")).bind(of)).await
 }
 
 /// Waits for those that are open now, not for any that begins meanwhile. Returns those that
@@ -89,6 +89,13 @@ pub(super) async fn behind_fence(
     Ok(Fence::Lost(format!("{} has written, and may have changed the schema", oldest.who)))
 }
 
+/// Whether an object is a trigger of a fence, or of somebody in its place.
+fn is_of_fence(object: &str) -> bool {
+    ["trigger shardid_fence on ", "trigger shardid_fence_rows on "]
+        .iter()
+        .any(|trigger| object.starts_with(trigger))
+}
+
 /// After the switch: says what transactions that were open at the last look have changed on the
 /// node that the shard has left, where it stays.
 pub(super) async fn look_back(context: &mut MoveContext<'_>) -> Result<(), Failure> {
@@ -106,8 +113,16 @@ pub(super) async fn look_back(context: &mut MoveContext<'_>) -> Result<(), Failu
     // Those have come to their end by the switch itself.
     let query = sqlx::query_scalar(sql!("move/sequence/described.sql")).bind(&name);
     let sequences: Vec<String> = context.source.column(query).await?;
-    differ.retain(|object| !sequences.contains(object));
+    differ.retain(|object| !sequences.contains(object) && !is_of_fence(object));
+    let broken = fence::broken(&mut context.source, &name).await?;
     let (old, new) = (&context.source.node, &context.target.node);
+    for it in broken.iter().filter(|it| !it.is_missing) {
+        let table = format!("table {}", it.table_name);
+        differ.retain(|object| *object != table);
+        context.say(format_args!(
+            "WARNING: on {old} {it}: rows may have been written there since the switch, which are in the old copy alone; compare {table} with that of {new} before it is retired; `shardid verify` says what puts the guard back"
+        ));
+    }
     if !differ.is_empty() {
         context.say(format_args!(
             "WARNING: a transaction that was open at the switch has changed on {old}, and not on {new}: {}; make that on {new}, too, before the old copy is retired",

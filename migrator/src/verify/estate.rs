@@ -39,6 +39,8 @@ pub(super) struct Visit {
 pub(super) struct IdColumn {
     pub(super) table: String,
     pub(super) column: String,
+    /// Who owns the table, and may have given it the default.
+    pub(super) owner: String,
     /// The default that takes ids of the shard whose schema this is.
     pub(super) own_default: String,
     #[sqlx(rename = "type")]

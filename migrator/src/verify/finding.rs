@@ -15,6 +15,14 @@ pub(crate) struct Finding {
     pub(crate) mend: String,
 }
 
+/// A statement, to be copied: as it is, where a name in it has a backtick.
+pub(super) fn quoted(statement: &str) -> String {
+    match statement.contains('`') {
+        true => format!("`` {statement} ``"),
+        false => format!("`{statement}`"),
+    }
+}
+
 impl Finding {
     pub(super) fn on(node: &NodeName, problem: impl Into<String>, mend: impl Into<String>) -> Self {
         Self { node: Some(node.clone()), problem: problem.into(), mend: mend.into() }
@@ -47,4 +55,13 @@ pub(super) fn could_not(failure: &Failure) -> Vec<Finding> {
         Finding::between(format!("could not look: {message}"), mend)
     };
     failure.messages().map(said).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_statement_with_a_backtick_in_it_can_be_told_from_what_is_around_it() {
+        assert_eq!(super::quoted("DROP x;"), "`DROP x;`");
+        assert_eq!(super::quoted("GRANT \"x`\";"), "`` GRANT \"x`\"; ``");
+    }
 }

@@ -1,6 +1,7 @@
 //! Old copies and fences of which a guard was switched off, or is not there: what is written there is lost with
 //! them.
 
+use super::finding::quoted;
 use super::{Estate, Finding};
 use crate::failure::Failure;
 use crate::moving::Unguarded;
@@ -48,7 +49,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
             findings.push(Finding::on(
                 &visit.node,
                 format!("{problem}{loses}"),
-                format!("{first}`{mend}`"),
+                format!("{first}{}", quoted(&mend)),
             ));
         }
     }

@@ -126,7 +126,8 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
 }
 
 /// The kinds of objects, as they are to be removed.
-const ORDER: [&str; 6] = ["subscription", "slot", "publication", "role", "origin", "fence"];
+const ORDER: [&str; 7] =
+    ["subscription", "slot", "publication", "role", "origin", "event trigger", "fence"];
 
 async fn of_journal(estate: &mut Estate<'_>) -> Result<Known, Failure> {
     let catalog = estate.file.declared.catalog.clone();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::finding::quoted;
 use super::{Estate, Finding};
 
 pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
@@ -17,10 +18,14 @@ pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
             findings.push(Finding::on(
                 node,
                 format!(
-                    "role {role} may insert into {}, and may not take ids of shard {}",
+                    "role {role} may insert into {}, and may not take ids of shard {}, as a default of that table does",
                     column.table, column.shard
                 ),
-                format!("`GRANT USAGE ON SEQUENCE {sequence} TO {role};`"),
+                format!(
+                    "another default for column {} of that table, of role {}, where {role} is to have no ids of shard {}; where it is, {}",
+                    column.column, column.owner, column.shard,
+                    quoted(&format!("GRANT USAGE ON SEQUENCE {sequence} TO {role};"))
+                ),
             ));
         }
     }

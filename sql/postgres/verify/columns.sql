@@ -39,6 +39,7 @@ WITH home AS (
 )
 SELECT format('%I.%I', n.nspname, c.relname)       AS table,
        format('%I', a.attname)                     AS column,
+       pg_get_userbyid(c.relowner)::text           AS owner,
        format('%I.next_id()', n.nspname)           AS own_default,
        format_type(a.atttypid, NULL)               AS type,
        t.shard,

@@ -7,3 +7,11 @@ UNION
 SELECT node, 'role', name
   FROM shardid.leftover
  WHERE removed_at IS NULL AND kind = 'subscription'
+UNION
+-- On both nodes of a move, while it stands.
+SELECT n.node, 'event trigger', s.stream || k.kept
+  FROM shardid.move m
+ CROSS JOIN LATERAL (VALUES (m.source), (m.target)) AS n(node)
+ CROSS JOIN LATERAL (VALUES (format('shardid_move_%s', m.move)), (format('shardid_back_%s', coalesce(m.rollback_of, m.move)))) AS s(stream)
+ CROSS JOIN (VALUES (''), ('_name')) AS k(kept)
+ WHERE m.state NOT IN ('done', 'aborted')

@@ -46,6 +46,11 @@ SELECT 'origin', roname, NULL, NULL, NULL, format('SELECT pg_replication_origin_
   FROM pg_replication_origin
  WHERE roname ~ '^shardid_(move|back)_'
 UNION ALL
+-- Switched off it is in nobody's way.
+SELECT 'event trigger', e.evtname::text, NULL, NULL, NULL, format('ALTER EVENT TRIGGER %I DISABLE;', e.evtname)
+  FROM pg_event_trigger e
+ WHERE e.evtname ~ '^shardid_(move|back)_[0-9]+(_name)?$' AND e.evtenabled <> 'D'
+UNION ALL
 SELECT 'fence', n.nspname::text, NULL, NULL,
        max(substring(encode(t.tgargs, 'escape') FROM '^([0-9]{1,9})(?![0-9])')::integer),
        -- No name of another schema's.

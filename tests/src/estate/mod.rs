@@ -226,8 +226,8 @@ impl Estate {
                 &format!(
                     "SELECT 'publication ' || pubname FROM pg_publication WHERE pubname IN ({moves})
                      UNION ALL SELECT 'slot ' || slot_name FROM pg_replication_slots WHERE slot_name IN ({moves})
-                     UNION ALL SELECT 'event trigger ' || evtname FROM pg_event_trigger WHERE evtname IN ({moves})
-                     UNION ALL SELECT 'schema ' || nspname FROM pg_namespace WHERE nspname IN ({moves})
+                     UNION ALL SELECT 'event trigger ' || evtname FROM pg_event_trigger WHERE replace(evtname, '_name', '') IN ({moves})
+                     UNION ALL SELECT 'schema ' || nspname FROM pg_namespace WHERE regexp_replace(nspname, '_[0-9a-f]{{32}}$', '') IN ({moves})
                      UNION ALL SELECT 'subscription ' || subname FROM pg_subscription WHERE subname IN ({moves})
                      UNION ALL SELECT 'role ' || rolname FROM pg_roles WHERE rolname IN ({moves})
                      UNION ALL SELECT 'trigger on ' || tgrelid::regclass FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid

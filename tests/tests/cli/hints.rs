@@ -57,6 +57,16 @@ const DONE: &[(&str, &str, &str)] = &[
         "DROP EVENT TRIGGER IF EXISTS",
         "a statement: of what a move has made while it copies, in a schema of its own",
     ),
+    (
+        "move/stream/keep_name.sql",
+        "DROP EVENT TRIGGER IF EXISTS",
+        "a statement: of what a move has made while it stands, in a schema of its own; made anew in the same one",
+    ),
+    (
+        "move/stream/let_name.sql",
+        "DROP EVENT TRIGGER IF EXISTS",
+        "a statement: of what a move has made while it stands, in a schema of its own",
+    ),
     ("move/stream/unsubscribe.sql", "DROP SUBSCRIPTION", "a statement: of our own subscription"),
     (
         "move/stream/drop_role.sql",

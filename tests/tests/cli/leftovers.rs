@@ -63,6 +63,27 @@ fn what_a_move_left_is_found_unless_the_journal_knows_it() {
     finds_nothing(&cluster);
 }
 
+/// It refuses that a schema is renamed, which is what helps with a copy that is left.
+#[test]
+fn what_keeps_a_schemas_name_is_found_where_no_move_stands() {
+    let _alone = alone();
+    let cluster = photos();
+    let node = &cluster.nodes[1];
+    node.psql("CREATE FUNCTION public.kept() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'; CREATE EVENT TRIGGER shardid_move_7_name ON ddl_command_end EXECUTE FUNCTION public.kept()");
+    let found = finding(&cluster, &[]);
+    let says = "pg2: event trigger shardid_move_7_name is left over, and no move knows it: `ALTER EVENT TRIGGER shardid_move_7_name DISABLE;`";
+    assert!(found.starts_with(says), "{found}");
+    cluster.nodes[0].psql(
+        "INSERT INTO shardid.move (move, shard, source, target, schema, way_back, planned_by, state)
+             OVERRIDING SYSTEM VALUE VALUES (7, 3, 'pg2', 'pg1', 'shard_0003', false, 'test', 'copying')",
+    );
+    let found = cluster.run(&["verify"]);
+    assert!(!found.stdout.contains("event trigger"), "{}", found.stdout);
+    cluster.nodes[0].psql("UPDATE shardid.move SET state = 'aborted'");
+    node.psql("ALTER EVENT TRIGGER shardid_move_7_name DISABLE");
+    finds_nothing(&cluster);
+}
+
 #[test]
 fn a_fence_that_no_move_knows_is_taken_down_by_apply_and_a_copy_put_out_of_the_way() {
     let _alone = alone();

@@ -389,7 +389,7 @@ fn a_role_that_may_insert_and_may_not_take_ids_is_found_once() {
     ));
     let found = finding(&cluster, &[]);
     let says = format!(
-        "pg2: role {role} may insert into shard_0003.more, and may not take ids of shard 3: "
+        "pg2: role {role} may insert into shard_0003.more, and may not take ids of shard 3, as a default of that table does: another default for column id of that table, of role "
     );
     assert!(found.starts_with(&says), "{found}");
     mend(&found, node);

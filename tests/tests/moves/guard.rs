@@ -183,14 +183,14 @@ fn a_guard_that_was_switched_off_is_found_and_put_back_before_its_copy_is_droppe
         now
     };
     let mend = |line: &str| {
-        let mut quoted = line.split('`').filter(|part| part.contains("CREATE TRIGGER"));
+        let mut quoted = line.split('`').filter(|part| part.contains("CREATE OR REPLACE TRIGGER"));
         estate.psql("pg1", quoted.next().expect("a statement"));
     };
     for of in [&["shardid_fence", "shardid_fence_rows"][..], &["shardid_fence"]] {
         drop(shard, of);
         let lines = new(&whole);
         let says = format!(
-            "pg1: {schema}.item, in the old copy of shard {shard}, has no guard: that was dropped, or the table was made there since, and what somebody has written there goes with the copy: take that to where the shard lives, then `CREATE TRIGGER shardid_fence"
+            "pg1: {schema}.item, in the old copy of shard {shard}, has no guard: that was dropped, or the table was made there since, and what somebody has written there goes with the copy: take that to where the shard lives, then `CREATE OR REPLACE TRIGGER shardid_fence"
         );
         assert!(matches!(&lines[..], [line] if line.starts_with(&says)), "{lines:?}");
         let refused = estate.run(&["retire", &id, "--yes"]).refused();

@@ -201,6 +201,184 @@ fn a_schema_is_not_replaced_by_another_one_while_it_is_copied() {
     estate.run(&["resume", "1"]).ok();
 }
 
+/// Whoever has TRIGGER on a table may put one of his in the place of the fence's, and let writers through.
+#[test]
+fn a_fence_that_somebody_replaces_is_named_and_nobody_does_while_it_is_switched() {
+    let (estate, schema) = estate();
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE TABLE {schema}.t (id bigint PRIMARY KEY); GRANT USAGE ON SCHEMA {schema} TO tenant; GRANT TRIGGER ON {schema}.t TO tenant;
+             CREATE SCHEMA ten AUTHORIZATION tenant; SET ROLE tenant;
+             CREATE FUNCTION ten.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'"
+        ),
+    );
+    let replace = format!(
+        "SET ROLE tenant; SET lock_timeout = '500ms'; CREATE OR REPLACE TRIGGER shardid_fence BEFORE INSERT ON {schema}.t FOR EACH ROW EXECUTE FUNCTION ten.f()"
+    );
+    let other = format!(
+        "trigger shardid_fence of {schema}.t is not the fence's: it calls ten.f(), of role tenant"
+    );
+    estate.run_cut("fenced/before-CarryOver", &MOVE);
+    estate.psql("pg1", &replace);
+    let stands = estate.run(&["resume", "1"]);
+    assert_eq!(stands.code, 3, "{}", stands.stderr);
+    assert!(stands.stderr.contains(&other), "{}", stands.stderr);
+    let rename = format!("ALTER TRIGGER shardid_fence ON {schema}.t RENAME TO ");
+    assert!(stands.stderr.contains(&rename), "{}", stands.stderr);
+    estate.psql("pg1", &format!("{rename} mine"));
+    estate.run(&["abort", "1", "--yes"]).ok();
+    estate.psql("pg1", &format!("DROP TRIGGER mine ON {schema}.t"));
+    let held = estate.run_held("switched/before-GuardSource", &MOVE);
+    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
+    shardid_tests::expect_error(&mut client, &replace, "55P03");
+    held.let_go().ok();
+    estate.run(&["rollback", "2", "--yes"]).ok();
+    // Who does it afterwards is no longer in the way.
+    let held = estate.run_held("switched/after-GuardSource", &MOVE);
+    estate.psql("pg1", &replace);
+    let done = held.let_go();
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let warning = format!("WARNING: on pg1 {other}: rows may have been written there");
+    assert!(done.stderr.contains(&warning), "{}", done.stderr);
+    assert!(!done.stderr.contains("make that on pg2"), "{}", done.stderr);
+    let found = estate.run(&["verify"]).stdout;
+    let (_, mend) = found.split_once("then `").expect(&found);
+    estate.psql("pg1", mend.split_once('`').expect(&found).0);
+    let found = estate.run(&["verify"]).stdout;
+    assert!(!found.contains("guard"), "{found}");
+}
+
+/// Whoever may write to one table may lock it, and prepare that: it stops the move, and outlives a restart.
+#[test]
+fn who_locks_a_table_that_is_to_be_dumped_is_named() {
+    let (estate, schema) = estate();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY); GRANT USAGE ON SCHEMA {schema} TO tenant; GRANT UPDATE ON {schema}.t TO tenant"));
+    let lock = format!(
+        "BEGIN; SET ROLE tenant; LOCK TABLE {schema}.t IN ACCESS EXCLUSIVE MODE; SELECT txid_current()"
+    );
+    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
+    let stands = |who: &str, how: &str, arguments: &[&str]| {
+        let stands = estate.run(arguments);
+        assert_eq!(stands.code, 3, "{}", stands.stderr);
+        let says = format!("on node pg1 it has waited for a lock: {who}");
+        assert!(stands.stderr.contains(&says), "{}", stands.stderr);
+        assert!(stands.stderr.contains(how), "{}", stands.stderr);
+    };
+    estate.run_cut("copying/before-MakeSchema", &MOVE);
+    client.batch_execute(&lock).unwrap();
+    let resume = ["resume", "1", "--stall-seconds-max", "2"];
+    stands("process ", "SELECT pg_terminate_backend(", &resume);
+    client.batch_execute("PREPARE TRANSACTION E'bob''s\n\\\\y'").unwrap();
+    let named = r"E'bob''s\u000a\\y'";
+    let how = format!("COMMIT PREPARED {named} or ROLLBACK PREPARED {named} in database app there");
+    stands(&format!("prepared transaction {named} ("), &how, &resume);
+    client.batch_execute(&format!("ROLLBACK PREPARED {named}")).unwrap();
+    estate.run(&["resume", "1"]).ok();
+}
+
+/// What a move says of its tables it says by name, as a superuser.
+#[test]
+fn a_schemas_name_stays_its_own_on_both_nodes_while_a_move_stands() {
+    let (estate, schema) = estate();
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE TABLE {schema}.t (id bigint PRIMARY KEY, n int); CREATE INDEX ON {schema}.t (n)"
+        ),
+    );
+    let kept = |node: &str, place: &str| {
+        let mut client = estate.node(node).connect(shardid_tests::estate::DATABASE);
+        let rename = format!("ALTER SCHEMA {schema} RENAME TO aside");
+        let done = client.batch_execute(&format!("BEGIN; {rename}; ROLLBACK"));
+        let code = done.err().and_then(|it| it.code().map(|it| it.code().to_owned()));
+        assert_eq!(code.as_deref(), Some("55006"), "{node}, {place}");
+        client.batch_execute("ROLLBACK; BEGIN; CREATE SCHEMA other; CREATE TABLE other.t (n int); ALTER SCHEMA other RENAME TO others; ROLLBACK").unwrap();
+    };
+    let none_is_left = || {
+        for node in estate.nodes() {
+            let left = "SELECT string_agg(name, ' ') FROM (SELECT evtname FROM pg_event_trigger UNION ALL SELECT nspname FROM pg_namespace) n (name) WHERE name ~ '^shardid_(move|back)_'";
+            assert_eq!(estate.psql(&node, left), "", "{node}");
+        }
+    };
+    // A transaction that does not see the schema has nothing to do with it.
+    let mut early = estate.node("pg2").connect(shardid_tests::estate::DATABASE);
+    early.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").unwrap();
+    estate.run_cut("copying/after-MakeSchema", &MOVE);
+    early.batch_execute("CREATE TABLE public.early (n int); ROLLBACK").unwrap();
+    kept("pg2", "made");
+    estate.run(&["abort", "1", "--yes"]).ok();
+    none_is_left();
+    estate.assert_no_trace(0);
+    estate.run_cut("copying/before-MakeIndexes", &MOVE);
+    kept("pg1", "copied");
+    kept("pg2", "copied");
+    for place in
+        ["fenced/before-RaiseFence", "switched/before-GuardSource", "switched/before-OpenWayBack"]
+    {
+        estate.run_cut(place, &["resume", "2"]);
+        kept("pg1", place);
+        kept("pg2", place);
+    }
+    estate.run(&["resume", "2"]).ok();
+    none_is_left();
+    estate.run_cut("following/before-LowerFence", &["rollback", "2", "--yes"]);
+    kept("pg1", "a move back");
+    kept("pg2", "a move back");
+    estate.run(&["abort", "3", "--yes"]).ok();
+    none_is_left();
+    estate.run_cut("switched/before-OpenTarget", &["rollback", "2", "--yes"]);
+    kept("pg1", "a move back that is switched");
+    kept("pg2", "a move back that is switched");
+    estate.run(&["resume", "4"]).ok();
+    none_is_left();
+    estate.assert_no_trace(0);
+}
+
+/// The list of what is to be guarded is not as old as the dump.
+#[test]
+fn a_table_that_is_renamed_while_the_copy_is_made_has_the_move_be_given_up() {
+    let (estate, schema) = estate();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    let held = estate.run_held("made/dumped", &MOVE);
+    estate.psql("pg1", &format!("ALTER TABLE {schema}.t RENAME TO t_x"));
+    let stands = held.let_go();
+    assert_eq!(stands.code, 3, "{}", stands.stderr);
+    assert!(stands.stderr.contains("was changed during the move"), "{}", stands.stderr);
+    assert!(stands.stderr.contains("hint: `shardid abort 1`, then"), "{}", stands.stderr);
+    estate.run(&["abort", "1", "--yes"]).ok();
+    estate.run(&MOVE).ok();
+}
+
+/// What was renamed and not committed when a move back began.
+#[test]
+fn a_schema_that_is_replaced_while_a_move_back_begins_stops_it() {
+    let (estate, schema) = estate();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    estate.run(&MOVE).ok();
+    estate.psql("pg1", "CREATE SCHEMA later");
+    let mut held = estate.run_held("planned/before-Check", &["rollback", "1", "--yes"]);
+    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
+    let swap =
+        format!("ALTER SCHEMA {schema} RENAME TO aside; ALTER SCHEMA later RENAME TO {schema}");
+    client.batch_execute(&format!("BEGIN; {swap}")).unwrap();
+    held.go_on();
+    let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'FOR SHARE' AND pid <> pg_backend_pid())";
+    let most = std::time::Duration::from_secs(30);
+    shardid_tests::wait_until(most, "it waits", || estate.psql("pg1", waits) == "t");
+    client.batch_execute("COMMIT").unwrap();
+    let stands = held.end();
+    assert_eq!(stands.code, 3, "{}", stands.stderr);
+    let says = format!("pg1: another schema has the name {schema} now");
+    assert!(stands.stderr.contains(&says), "{}", stands.stderr);
+    estate.psql(
+        "pg1",
+        &format!("ALTER SCHEMA {schema} RENAME TO later; ALTER SCHEMA aside RENAME TO {schema}"),
+    );
+    estate.run(&["resume", "2"]).ok();
+    estate.assert_no_trace(0);
+}
+
 /// What was changed and not committed when the move began to look.
 #[test]
 fn a_view_that_is_made_while_the_copy_begins_stops_the_move() {

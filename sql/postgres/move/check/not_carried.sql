@@ -16,7 +16,7 @@ SELECT 'event triggers' AS kind,
        pg_describe_object('pg_event_trigger'::regclass, e.oid, 0) || ' stays behind', true
   FROM pg_event_trigger e
  -- What a move makes while it copies goes with it. One that needs the schema is in the way, and those of extensions come with them.
- WHERE e.evtname !~ '^shardid_move_[0-9]+$'
+ WHERE e.evtname !~ '^shardid_(move|back)_[0-9]+(_name)?$'
    AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_event_trigger'::regclass AND d.objid = e.oid AND d.deptype = 'e')
    AND NOT EXISTS (SELECT FROM outside o WHERE o.classid = 'pg_event_trigger'::regclass AND o.objid = e.oid)
 UNION

@@ -1,6 +1,7 @@
 -- Tables of old copies (schemas $1, of shards $2) and behind fences whose guard was switched off, or is on again for
 -- clients alone, as pg_restore --disable-triggers leaves it; or is not there: schema, table, shard, whether it is
--- not there, and what puts it back. A table that was made there since has none either.
+-- not there, and what puts it back, in the place of another trigger of that name. A table that was made there since has none
+-- either.
 WITH guarded AS (
     SELECT copy.schema, copy.shard FROM unnest($1::text[], $2::integer[]) AS copy (schema, shard)
     UNION
@@ -27,10 +28,10 @@ WITH guarded AS (
 ), mend AS (
     SELECT g.*,
            CASE WHEN NOT has_one THEN format(
-               'CREATE TRIGGER shardid_fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION shardid.refuse_write(%L); ',
+               'CREATE OR REPLACE TRIGGER shardid_fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION shardid.refuse_write(%L); ',
                name, shard) END AS one,
            CASE WHEN NOT has_one_of_rows THEN format(
-               'CREATE TRIGGER shardid_fence_rows BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW WHEN (NOT shardid.is_follower(%L)) EXECUTE FUNCTION shardid.refuse_write(%L); ',
+               'CREATE OR REPLACE TRIGGER shardid_fence_rows BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW WHEN (NOT shardid.is_follower(%L)) EXECUTE FUNCTION shardid.refuse_write(%L); ',
                name, name, shard) END AS of_rows,
            concat_ws(', ', CASE WHEN NOT has_one THEN 'ENABLE ALWAYS TRIGGER shardid_fence' END,
                      CASE WHEN NOT has_one_of_rows THEN 'ENABLE ALWAYS TRIGGER shardid_fence_rows' END, enable) AS enables
