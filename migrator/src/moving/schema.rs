@@ -44,6 +44,8 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     let parts = parts(context).await?;
     if !exists(context).await? {
         cuts::at(format_args!("made/dumped"));
+        let stream = context.record.stream();
+        stream::let_others(&mut context.target, &stream, &schema).await?;
         let guard = sqlx::query_scalar(sql!("move/carry/guard_copy.sql"))
             .bind(context.record.shard.as_sql())
             .bind(schema);

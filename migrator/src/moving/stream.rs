@@ -99,6 +99,7 @@ pub(super) async fn keep_name(
 pub(super) async fn keep_names(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     let (name, schema) = (context.record.stream(), context.record.schema.clone());
     for server in [&mut context.source, &mut context.target] {
+        let_others(server, &name, &schema).await?;
         keep_name(server, &name, &schema).await?;
         let kept = sqlx::query_scalar(sql!("move/stream/name_kept.sql"));
         if server.column::<bool>(kept.bind(&name).bind(&schema)).await? != [true] {
@@ -112,6 +113,17 @@ pub(super) async fn keep_names(context: &mut MoveContext<'_>) -> Result<(), Fail
         }
     }
     Ok(())
+}
+
+/// Has a node keep a schema's name for no move that is over: it may have been given up for gone.
+pub(super) async fn let_others(
+    server: &mut MoveSession,
+    name: &str,
+    schema: &str,
+) -> Result<(), Failure> {
+    let query = sqlx::query_scalar(sql!("move/stream/let_others.sql")).bind(name).bind(schema);
+    let statements = server.column(query).await?;
+    server.carry_out(statements).await
 }
 
 /// Has both nodes keep no name for a move any more.
