@@ -64,9 +64,11 @@ impl Seen {
             grown: look.number - last.number,
             spent_us: look.at_us.saturating_sub(last.at_us),
         };
-        // After hours without a number the time since then tells of no pace: what was known goes down by halves.
+        // After hours without a number the time since then tells of no pace: what was known goes down by halves. The time
+        // counts all the same: a server that was restored to a moment after the last look is further, too.
         let known = self.pace().map(|pace| Pace { grown: pace.grown / 2, ..pace });
-        let pace = known.filter(|known| known.is_above(&seen)).unwrap_or(seen);
+        let known = known.filter(|known| known.is_above(&seen));
+        let pace = known.map_or(seen, |known| known.over(seen.spent_us, look.number));
         Self::at_pace(look, Some(pace))
     }
 
@@ -147,6 +149,16 @@ impl Pace {
 
     fn is_above(&self, other: &Self) -> bool {
         u128::from(self.grown) * other.spent() > u128::from(other.grown) * self.spent()
+    }
+
+    /// The same pace over a longer time, as far as so many numbers are room for it.
+    fn over(self, spent_us: i64, room: u64) -> Self {
+        let longer = u128::try_from(spent_us).unwrap_or(0);
+        let grown = u128::from(self.grown).saturating_mul(longer).div_ceil(self.spent());
+        let grown = u64::try_from(grown).unwrap_or(u64::MAX).min(room);
+        let same = Self { grown, spent_us };
+        // What is left of the pace may be less than what the shorter time leads to.
+        if spent_us > self.spent_us && grown >= self.grown { same } else { self }
     }
 
     /// How many numbers it may have been in that time.
@@ -305,6 +317,20 @@ mod tests {
         assert_eq!(both.reach(20 * SECOND), quick.reach(20 * SECOND));
         assert_eq!(both.reach(20 * SECOND), 5_000 + 4 * 20_000);
         assert_eq!(Seen::of_all([quick, high]), both);
+    }
+
+    #[test]
+    fn a_server_that_was_restored_to_a_moment_after_the_last_look_has_room_for_all_the_time_since()
+    {
+        let pace = 50_000;
+        let looks = Seen::default().then(seen(1_000_000, 0)).then(seen(1_000_000 + 2 * pace, 2));
+        // It was backed up a second later, went on for twenty, and was put back; and then somebody looked.
+        let restored = looks.then(seen(1_000_000 + 3 * pace, 23));
+        assert!(restored.reach(24 * SECOND) > 1_000_000 + 23 * pace, "{restored:?}");
+        // Of a young one as many as there are at least.
+        let looks = Seen::default().then(seen(0, 0)).then(seen(2 * pace, 2));
+        let restored = looks.then(seen(3 * pace, 3_600));
+        assert!(restored.reach(3_600 * SECOND) >= 3 * pace * 5, "{restored:?}");
     }
 
     #[test]
