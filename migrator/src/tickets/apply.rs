@@ -10,8 +10,8 @@ use shardid_cluster::{
 };
 
 use super::change::{Wanted, change, resume};
+use super::clock::now_us;
 use super::look::{Look, look};
-use super::notes::now_us;
 use super::notes::{has_room, note, note_restored, noted, text_on};
 use super::{Said, Session, TicketJournal, TicketServer};
 use crate::cuts;

@@ -9,8 +9,8 @@ use shardid_cluster::{
     change_effects, first_floor, next_change_state,
 };
 
+use super::clock::now_us;
 use super::look::look;
-use super::notes::now_us;
 use super::server::Limited;
 use super::standing::{
     Said, check_gone, check_silent, check_there, close_forgetful, go_above_forgotten, handing_out,

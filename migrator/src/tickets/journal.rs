@@ -8,7 +8,7 @@ use shardid_cluster::{
 use sqlx::{Connection, FromRow};
 
 use super::statement::{changed, rows, run};
-use super::{Session, notes};
+use super::{Session, clock};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::mysql::{self, migrate};
@@ -80,7 +80,7 @@ impl TicketJournal {
     pub(crate) async fn connect(file: &ClusterFile, task: &str) -> Result<Self, Failure> {
         let node = file.declared.catalog.clone();
         let mut session = Session::connect(&node, file.address(&node)?, task).await?;
-        notes::follow_clock(session.clock_us(&node).await?);
+        clock::follow(session.clock_us(&node).await?);
         Ok(Self { node, session, claim: None })
     }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 mod change;
+mod clock;
 mod journal;
 mod look;
 mod notes;

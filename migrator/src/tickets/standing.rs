@@ -7,8 +7,9 @@ use shardid_cluster::{
     first_floor, forgetful_steps, forgotten_above, has_forgotten, problems, unseen,
 };
 
+use super::clock::now_us;
 use super::look::Look;
-use super::notes::{note, now_us};
+use super::notes::note;
 use super::{TicketJournal, TicketServer};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
