@@ -2,14 +2,15 @@
 -- tables it says by name, as a superuser, and whoever owns the schema could put another one in its place, with tables of
 -- others. Nothing, where that is kept already, of whatever schema. A command may have a snapshot in which there is no such
 -- schema yet, and sees what it has done itself. Where the schema is dropped, nobody takes its name either. In another
--- database, as one that a dump was restored to, it is nothing. Who has renamed the schema and not committed is waited
+-- database, as one that a dump was restored to, it is nothing. A superuser, whose rights are not to be gained, may do it all the same. Who has renamed the schema and not committed is waited
 -- for. In a schema of its own, which no owner of the database can drop, and of a name that nobody can take before.
 WITH body AS (
     SELECT format($body$
 BEGIN
     IF EXISTS (SELECT FROM pg_namespace n WHERE (n.nspname = %2$L) <> (n.oid = %3$L::oid))
        AND EXISTS (SELECT FROM pg_database d, pg_control_system() s
-                    WHERE d.datname = current_database() AND d.oid = %4$L::oid AND s.system_identifier = %5$L::bigint) THEN
+                    WHERE d.datname = current_database() AND d.oid = %4$L::oid AND s.system_identifier = %5$L::bigint)
+       AND NOT (SELECT r.rolsuper FROM pg_roles r WHERE r.rolname = current_user) THEN
         RAISE EXCEPTION 'the shard of schema %% is moved between nodes: meanwhile the schema keeps its name, and no other gets that', %2$L
             USING ERRCODE = '55006',
                   HINT = 'Wait until that is done: `shardid moves` says how far it is. Where no such move stands, as after a restore, a superuser says: ALTER EVENT TRIGGER %1$s_name DISABLE';
