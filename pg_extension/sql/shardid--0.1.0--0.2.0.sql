@@ -2003,7 +2003,9 @@ BEGIN
     -- A move brings where the sequences of a cluster's shard stand; what a dump brings of one
     -- waits for adopt_shard().
     IF NOT EXISTS (SELECT FROM shardid.shard s WHERE s.shard = NEW.shard AND s.cluster IS NOT NULL) THEN
-        PERFORM shardid.note_restored(NEW.sequence::oid);
+        IF NOT shardid.is_begun(NEW.sequence::regclass) THEN
+            PERFORM shardid.note_restored(NEW.sequence::oid), shardid.go_on_beyond(NEW.sequence::regclass, NEW.shard::bigint, NEW.layout);
+        END IF;
     END IF;
     RETURN NULL;
 END
@@ -2019,13 +2021,22 @@ CREATE TRIGGER row_restored BEFORE INSERT ON shardid.ticket
 CREATE TRIGGER row_restored BEFORE INSERT ON shardid.segment
     FOR EACH ROW EXECUTE FUNCTION shardid.row_restored();
 
+CREATE FUNCTION shardid.is_begun(sequence regclass) RETURNS boolean
+LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'is_begun_wrapper';
+COMMENT ON FUNCTION shardid.is_begun(regclass) IS
+    'whether create_shard() or a move has made it a generator here, or it has given ids here, and it has not come from elsewhere since';
+
+CREATE FUNCTION shardid.wait_for_number(listed regclass, number integer) RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'wait_for_number_wrapper';
+COMMENT ON FUNCTION shardid.wait_for_number(regclass, integer) IS
+    'waits for who holds a number of those in a table alone';
+
 -- A dump brings what its generators gave, and maybe not all of that: whichever are here by now, under the same names or
--- others, may be of the tables whose rows come with it. One of which the page knows nothing begins beyond
--- the horizon anyway.
+-- others, may be of the tables whose rows come with it.
 CREATE FUNCTION shardid.go_on_beyond(sequence regclass, shard bigint, layout text) RETURNS void
 LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'go_on_beyond_wrapper';
 COMMENT ON FUNCTION shardid.go_on_beyond(regclass, bigint, text) IS
-    'has a generator of the caller''s go on max_drift ahead of the clock, beyond what one of a dump can have given; nothing for one of somebody else';
+    'has a generator of the caller''s go on after the tick that is max_drift ahead of the clock, beyond what one of a dump can have given; nothing for one of somebody else';
 
 CREATE FUNCTION shardid.is_load_new() RETURNS boolean
 LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'is_load_new_wrapper';
@@ -2084,16 +2095,29 @@ BEGIN
             RETURN NEW;
         END IF;
         PERFORM shardid.all_go_on_beyond();
+        PERFORM shardid.go_on_beyond(listed.sequence::regclass, listed.shard::bigint, listed.layout);
         RETURN CASE WHEN (listed.shard, listed.layout) = (NEW.shard, NEW.layout) THEN NULL ELSE NEW END;
     END IF;
+    -- Whoever makes that shard, and has not committed, is waited for.
+    IF NEW.state <> 'moved' THEN
+        PERFORM shardid.wait_for_number('shardid.shard'::regclass, NEW.shard);
+    END IF;
     SELECT * INTO known FROM shardid.shard s WHERE s.shard = NEW.shard;
+    IF NOT FOUND THEN
+        -- What create_shard() or a move inserts is begun, and what place_shards() does is moved.
+        IF NEW.state <> 'moved' AND NOT shardid.is_begun(NEW.sequence::regclass) THEN
+            PERFORM shardid.all_go_on_beyond();
+        END IF;
+        RETURN NEW;
+    END IF;
     -- create_shard() makes one again, with a sequence that is not the one of before.
-    IF NOT FOUND OR shardid.is_generator(NEW.sequence::regclass, NEW.shard, NEW.layout)
+    IF shardid.is_generator(NEW.sequence::regclass, NEW.shard, NEW.layout)
         AND NEW.sequence::oid IS DISTINCT FROM known.sequence::oid
     THEN
         RETURN NEW;
     END IF;
     PERFORM shardid.all_go_on_beyond();
+    PERFORM shardid.go_on_beyond(known.sequence::regclass, known.shard::bigint, known.layout);
     IF known.layout = NEW.layout AND known.cluster IS NOT DISTINCT FROM NEW.cluster
         AND (known.state = 'open' AND known.sequence::regclass::text !~ '^[0-9]+$'
                 AND shardid.is_generator(known.sequence::regclass, known.shard, known.layout)

@@ -345,31 +345,48 @@ fn is_load_new() -> bool {
     asked_us == i64::MIN || now_us - asked_us > 1_000_000
 }
 
-/// Has a generator of the caller's be beyond the horizon, which is a drift ahead of the clock where
-/// rows of a dump come. One of which nothing is known begins there anyway.
+/// Whether the page says where a generator stands, see [`look::is_begun`].
+#[pg_extern]
+fn is_begun(sequence: Option<pg_sys::Oid>) -> bool {
+    sequence.is_some_and(|sequence| look::is_begun(sequence, backend::timeline()))
+}
+
+/// Has a generator of the caller's be beyond what one of a dump can have given: whatever fits into the
+/// tick that is a drift ahead of the clock, and the horizon.
 #[pg_extern]
 fn go_on_beyond(sequence: Option<pg_sys::Oid>, shard: Option<i64>, layout: Option<&[u8]>) {
-    let (sequence, (number, layout)) =
-        or_throw(sequence.zip(shard.zip(layout)).ok_or_else(report::not_called_by_hand));
+    let Some((sequence, (number, layout))) = sequence.zip(shard.zip(layout)) else { return };
     let Some(shape) = catalog::sequence_shape(sequence) else { return };
     if !relations::owns(sequence) {
         return;
     }
+    // A dump's rows come in any order: one of a layout that is not there yet begins beyond the horizon.
     let layout = &*given(layout);
-    let rule = self::layout(layout);
+    let Some(rule) = builtin(layout).or_else(|| catalog::layout(layout)) else { return };
     let Ok(shard) = rule.shard(number) else { return };
     let begin = rule.id(shard, Position { tick: 0, slot: 0 });
     if (shape.increment, shape.min) != (rule.per_tick(), begin) {
         return;
     }
+    let drift_us = settings::max_drift_us().max(settings::max_drift_of_any_us());
+    let tick = rule.tick_at(clocks::now_us().saturating_add(drift_us));
+    let end = Position { tick, slot: rule.slots() - 1 }.min(rule.last_position());
+    let of_tick = if tick < 0 { shape.min } else { rule.id(shard, end) };
     // There may be more of them than one transaction may lock.
     held::while_locked(sequence, || {
-        if look::is_begun(sequence, backend::timeline()) {
-            let last = last_id_by_horizon(&rule, shard).max(shape.min);
-            // One that was dropped meanwhile, or has a new file by now, gives no ids.
-            let _ = sequence::go_on_above(sequence, last, backend::timeline());
-        }
+        let last = last_id_by_horizon(&rule, shard).max(of_tick);
+        // One that was dropped meanwhile gives no ids.
+        let _ = sequence::go_on_above(sequence, last, backend::timeline());
     });
+}
+
+/// Waits for who holds a number of those in a table alone.
+#[pg_extern]
+fn wait_for_number(listed: pg_sys::Oid, number: i32) {
+    if !relations::may_write(listed) {
+        report::may_not_write(&relations::relation_name(listed)).throw();
+    }
+    relations::wait_for_number(listed, number.cast_unsigned());
 }
 
 /// How long a generator that is dropped waits for its last id at least, in microseconds.

@@ -111,6 +111,16 @@ pub(crate) fn lock_number(table: pg_sys::Oid, number: u32, alone: bool) {
     unsafe { pg_sys::LockDatabaseObject(table, pg_sys::Oid::from(number), 0, mode as _) }
 }
 
+/// Waits for who holds such a number alone, and keeps nobody from it.
+pub(crate) fn wait_for_number(table: pg_sys::Oid, number: u32) {
+    let (number, mode) = (pg_sys::Oid::from(number), pg_sys::RowShareLock as _);
+    // SAFETY: as in `lock_number`; what was taken is given back.
+    unsafe {
+        pg_sys::LockDatabaseObject(table, number, 0, mode);
+        pg_sys::UnlockDatabaseObject(table, number, 0, mode);
+    }
+}
+
 /// Has every backend read again, from the transaction's end on, what it knows of a relation.
 pub(crate) fn forget(sequence: pg_sys::Oid) {
     // SAFETY: an oid that names nothing is not found.

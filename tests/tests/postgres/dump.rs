@@ -309,6 +309,63 @@ fn data_alone_of_which_a_shard_is_refused_goes_on_above_all_the_same() {
     std::fs::remove_file(file).unwrap();
 }
 
+/// What fits into a long tick is ahead by no drift, and a shard that is made beside the load is no row yet.
+#[test]
+fn data_alone_goes_on_above_long_ticks_and_shards_that_are_made_beside_it() {
+    let make = |database: &Database<'_>, shards: &str| {
+        database.psql(&format!(
+            "SELECT create_layout('long', date_trunc('second', now()) - interval '10 min', '1 h', 64, 100000000); {shards}"
+        ));
+    };
+    let original = Database::fresh();
+    make(&original, "SELECT create_shard(5, layout => 'long'), create_shard(6), create_shard(7)");
+    let mut client = original.connect();
+    for shard in [6, 7] {
+        run_ahead(&mut client, shard);
+    }
+    run(&mut client, "SELECT next_id(5)");
+    let file = tempfile();
+    output(original.command("pg_dump").args(["-Fc", "-f", &file]));
+    let taken = |client: &mut Client, take: &str| -> i64 {
+        one(client, &format!("SELECT max({take}) FROM generate_series(1, 1000000)"))
+    };
+    let last = ["next_id(5)", "next_id(6)", "next_id(7)"].map(|take| taken(&mut client, take));
+    for shards in
+        ["SELECT create_shard(5, layout => 'long'), create_id_sequence('other', 7)", "SELECT"]
+    {
+        let copy = Database::fresh();
+        make(&copy, shards);
+        // It is committed when the load waits for it.
+        let mut beside = copy.connect();
+        run(&mut beside, "BEGIN; SELECT create_shard(6)");
+        thread::scope(|scope| {
+            let load = scope.spawn(|| {
+                let mut restore = copy.command("pg_restore");
+                restore.args(["-a", "-d", copy.name(), &file]).output().unwrap()
+            });
+            let waits = "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted";
+            while !one::<bool>(&mut client, waits) {
+                thread::sleep(std::time::Duration::from_millis(10));
+            }
+            run(&mut beside, "COMMIT");
+            load.join().expect("it does not panic");
+        });
+        let mut client = copy.connect();
+        let next: i64 = one(&mut client, "SELECT next_id(6)");
+        assert!(next > last[1], "{next} after {}", last[1]);
+        if shards == "SELECT" {
+            continue;
+        }
+        let next: i64 = one(&mut client, "SELECT next_id_from('other')");
+        assert!(next > last[2], "{next} after {}", last[2]);
+        // Fifty minutes of it are left.
+        let refusal =
+            expect_error(&mut client, "SET shardid.max_wait = 0; SELECT next_id(5)", "55000");
+        assert!(refusal.hint.contains("Wait until the next tick begins"), "{refusal:?}");
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
 /// Of a cluster's node that was made anew. One that is none of it does not get its shards.
 #[test]
 fn data_alone_of_a_node_is_loaded_into_that_node_made_anew_and_nowhere_else() {
