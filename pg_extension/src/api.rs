@@ -320,14 +320,19 @@ fn floor_within_drift(floor: i64, layout: &[u8]) -> Option<i64> {
     (position.tick >= 0).then(|| position.tick * rule.per_tick() + position.slot)
 }
 
+/// Refuses whoever may write rows neither of shards nor of id sequences.
+fn must_list() {
+    if ![c"shard", c"id_sequence"].into_iter().any(|t| relations::may_write(catalog::table(t))) {
+        report::may_not_write("shardid.shard").throw();
+    }
+}
+
 /// Has the horizon be a drift ahead of the clock where a generator comes from elsewhere, with
 /// a dump: its ids may have gone so far there, and neither it nor the dump says.
 #[pg_extern]
 fn note_restored(sequence: Option<pg_sys::Oid>) {
     // It is called where a row was written, and the horizon moves for all.
-    if ![c"shard", c"id_sequence"].into_iter().any(|t| relations::may_write(catalog::table(t))) {
-        report::may_not_write("shardid.shard").throw();
-    }
+    must_list();
     if !sequence.is_some_and(|sequence| look::is_begun(sequence, backend::timeline())) {
         or_throw(horizon::get().raise_by_drift());
     }
@@ -348,6 +353,8 @@ fn is_load_new() -> bool {
 /// Whether the page says where a generator stands, see [`look::is_begun`].
 #[pg_extern]
 fn is_begun(sequence: Option<pg_sys::Oid>) -> bool {
+    // The page is read under a lock that is kept, which nobody else is to have on it.
+    must_list();
     sequence.is_some_and(|sequence| look::is_begun(sequence, backend::timeline()))
 }
 

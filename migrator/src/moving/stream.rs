@@ -79,9 +79,7 @@ async fn keep_kinds(context: &mut MoveContext<'_>, name: &str) -> Result<bool, F
 
 /// Lets everything be changed again, when all is copied.
 pub(super) async fn let_kinds(server: &mut MoveSession, name: &str) -> Result<(), Failure> {
-    let query = sqlx::query_scalar(sql!("move/stream/let_kinds.sql")).bind(name);
-    let statements = server.column(query).await?;
-    server.carry_out(statements).await
+    server.carry_out_found(sqlx::query_scalar(sql!("move/stream/let_kinds.sql")).bind(name)).await
 }
 
 /// Has a schema's name stay its own for as long as the move of a stream stands.
@@ -91,8 +89,7 @@ pub(super) async fn keep_name(
     schema: &str,
 ) -> Result<(), Failure> {
     let query = sqlx::query_scalar(sql!("move/stream/keep_name.sql")).bind(name).bind(schema);
-    let statements = server.column(query).await?;
-    server.carry_out(statements).await
+    server.carry_out_found(query).await
 }
 
 /// The same on both nodes of a move back, whose copies are there.
@@ -122,8 +119,7 @@ pub(super) async fn let_others(
     schema: &str,
 ) -> Result<(), Failure> {
     let query = sqlx::query_scalar(sql!("move/stream/let_others.sql")).bind(name).bind(schema);
-    let statements = server.column(query).await?;
-    server.carry_out(statements).await
+    server.carry_out_found(query).await
 }
 
 /// Has both nodes keep no name for a move any more.
@@ -135,9 +131,7 @@ pub(super) async fn let_names(context: &mut MoveContext<'_>) -> Result<(), Failu
 
 /// The same on one of them.
 pub(super) async fn let_name(server: &mut MoveSession, name: &str) -> Result<(), Failure> {
-    let query = sqlx::query_scalar(sql!("move/stream/let_name.sql")).bind(name);
-    let statements = server.column(query).await?;
-    server.carry_out(statements).await
+    server.carry_out_found(sqlx::query_scalar(sql!("move/stream/let_name.sql")).bind(name)).await
 }
 
 fn kinds_changed(context: &MoveContext<'_>) -> Failure {

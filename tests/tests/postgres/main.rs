@@ -20,6 +20,7 @@ mod granted;
 mod harness;
 mod kept;
 mod lists;
+mod loaded;
 mod locks;
 mod new_files;
 mod odd_settings;
