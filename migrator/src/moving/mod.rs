@@ -22,6 +22,7 @@ mod drive;
 mod drop_copy;
 mod dumped;
 mod elsewhere;
+mod event_triggers;
 mod fence;
 mod fingerprint;
 mod following;

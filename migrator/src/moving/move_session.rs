@@ -240,15 +240,6 @@ impl MoveSession {
         }
     }
 
-    /// Carries out the statements that a query gives.
-    pub(crate) async fn carry_out_found(
-        &mut self,
-        query: QueryScalar<'_, Postgres, String, PgArguments>,
-    ) -> Result<(), Failure> {
-        let statements = self.column(query).await?;
-        self.carry_out(statements).await
-    }
-
     /// The first column of a query's rows.
     pub(crate) async fn column<T>(
         &mut self,

@@ -64,8 +64,7 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
             return Err(failure);
         }
     } else {
-        let stream = context.record.stream();
-        stream::keep_name(&mut context.target, &stream, &context.record.schema).await?;
+        stream::keep_name(&mut context.target, &context.record).await?;
     }
     // Before the rows are copied, not when all of them have been.
     let early = parts.dump.definitions_of(&parts.early).await?;
@@ -355,8 +354,7 @@ async fn run_in_open(
         return Ok(());
     }
     // With the schema, before anybody sees it: what follows goes by its name.
-    let stream = context.record.stream();
-    stream::keep_name(&mut context.target, &stream, &context.record.schema).await
+    stream::keep_new_name(&mut context.target, &context.record).await
 }
 
 /// Runs a statement; where it is not over by then, whatever it catches, its session is ended.

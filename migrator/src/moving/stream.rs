@@ -6,6 +6,8 @@ use shardid_cluster::LeftoverKind;
 
 use super::ahead;
 use super::context::MoveContext;
+use super::event_triggers;
+use super::journal::Move;
 use super::login::{self, NewStream};
 use super::move_session::{Batch, MoveSession};
 use super::origin;
@@ -48,7 +50,7 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
     if is_subscribed {
         make_slot(&mut context.source, &name, most).await?;
     } else {
-        keep_name(&mut context.source, &name, &context.record.schema).await?;
+        keep_name(&mut context.source, &context.record).await?;
         // One that is there has not waited for who may have changed something and not committed.
         if keep_kinds(context, &name).await? {
             remove_slot(&mut context.source, &name).await?;
@@ -70,26 +72,38 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
 /// Keeps views and all else that is no table in the shard's schema as they are, unless that is so; whether it had to be done.
 async fn keep_kinds(context: &mut MoveContext<'_>, name: &str) -> Result<bool, Failure> {
     let schema = context.record.schema.clone();
-    let query = sqlx::query_scalar(sql!("move/stream/keep_kinds.sql")).bind(name).bind(schema);
-    let statements: Vec<String> = context.source.column(query).await?;
-    let is_new = !statements.is_empty();
-    context.source.carry_out(statements).await?;
-    Ok(is_new)
+    let query = sqlx::query_as(sql!("move/stream/keep_kinds.sql")).bind(name).bind(schema);
+    event_triggers::change(&mut context.source, query).await
 }
 
 /// Lets everything be changed again, when all is copied.
 pub(super) async fn let_kinds(server: &mut MoveSession, name: &str) -> Result<(), Failure> {
-    server.carry_out_found(sqlx::query_scalar(sql!("move/stream/let_kinds.sql")).bind(name)).await
+    let query = sqlx::query_as(sql!("move/stream/let_kinds.sql")).bind(name);
+    event_triggers::change(server, query).await.map(drop)
 }
 
-/// Has a schema's name stay its own for as long as the move of a stream stands.
-pub(super) async fn keep_name(
-    server: &mut MoveSession,
-    name: &str,
-    schema: &str,
-) -> Result<(), Failure> {
-    let query = sqlx::query_scalar(sql!("move/stream/keep_name.sql")).bind(name).bind(schema);
-    server.carry_out_found(query).await
+/// Has a schema's name stay its own for as long as a move stands.
+pub(super) async fn keep_name(server: &mut MoveSession, record: &Move) -> Result<(), Failure> {
+    let (name, schema) = (record.stream(), &record.schema);
+    let query = sqlx::query_as(sql!("move/stream/keep_name.sql")).bind(&name).bind(schema);
+    if !event_triggers::change(server, query).await? {
+        return Ok(());
+    }
+    // Who was renaming one of the two.
+    let kept = sqlx::query_scalar(sql!("move/stream/name_kept.sql")).bind(&name).bind(schema);
+    if server.column::<bool>(kept).await? == [true] {
+        return Ok(());
+    }
+    let_name(server, &name).await?;
+    Err(Failure::new(format!("another schema has the name {schema} now"))
+        .at(format!("node {}", server.node))
+        .hint(format!("`shardid resume {}`, when the shard's own has it again", record.id)))
+}
+
+/// The same in the transaction that makes the schema, which nobody else knows of.
+pub(super) async fn keep_new_name(server: &mut MoveSession, record: &Move) -> Result<(), Failure> {
+    let query = sqlx::query_as(sql!("move/stream/keep_name.sql"));
+    event_triggers::make(server, query.bind(record.stream()).bind(&record.schema)).await
 }
 
 /// The same on both nodes of a move back, whose copies are there.
@@ -97,17 +111,7 @@ pub(super) async fn keep_names(context: &mut MoveContext<'_>) -> Result<(), Fail
     let (name, schema) = (context.record.stream(), context.record.schema.clone());
     for server in [&mut context.source, &mut context.target] {
         let_others(server, &name, &schema).await?;
-        keep_name(server, &name, &schema).await?;
-        let kept = sqlx::query_scalar(sql!("move/stream/name_kept.sql"));
-        if server.column::<bool>(kept.bind(&name).bind(&schema)).await? != [true] {
-            let_name(server, &name).await?;
-            return Err(Failure::new(format!("another schema has the name {schema} now"))
-                .at(format!("node {}", server.node))
-                .hint(format!(
-                    "`shardid resume {}`, when the shard's own has it again",
-                    context.record.id
-                )));
-        }
+        keep_name(server, &context.record).await?;
     }
     Ok(())
 }
@@ -118,8 +122,8 @@ pub(super) async fn let_others(
     name: &str,
     schema: &str,
 ) -> Result<(), Failure> {
-    let query = sqlx::query_scalar(sql!("move/stream/let_others.sql")).bind(name).bind(schema);
-    server.carry_out_found(query).await
+    let query = sqlx::query_as(sql!("move/stream/let_others.sql")).bind(name).bind(schema);
+    event_triggers::change(server, query).await.map(drop)
 }
 
 /// Has both nodes keep no name for a move any more.
@@ -131,7 +135,8 @@ pub(super) async fn let_names(context: &mut MoveContext<'_>) -> Result<(), Failu
 
 /// The same on one of them.
 pub(super) async fn let_name(server: &mut MoveSession, name: &str) -> Result<(), Failure> {
-    server.carry_out_found(sqlx::query_scalar(sql!("move/stream/let_name.sql")).bind(name)).await
+    let query = sqlx::query_as(sql!("move/stream/let_name.sql")).bind(name);
+    event_triggers::change(server, query).await.map(drop)
 }
 
 fn kinds_changed(context: &MoveContext<'_>) -> Failure {

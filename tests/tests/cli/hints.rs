@@ -68,6 +68,11 @@ const DONE: &[(&str, &str, &str)] = &[
         "a statement: of what a move that is over has made while it stood, in a schema of its own",
     ),
     (
+        "move/stream/drop_unused.sql",
+        "DROP FUNCTION",
+        "a statement: of what a move has made while it stands, in a schema of its own",
+    ),
+    (
         "move/stream/let_name.sql",
         "DROP EVENT TRIGGER IF EXISTS",
         "a statement: of what a move has made while it stands, in a schema of its own",

@@ -385,6 +385,43 @@ fn a_schema_that_is_replaced_while_a_move_back_begins_stops_it() {
     estate.assert_no_trace(0);
 }
 
+/// It had found the event trigger of the move, and called its function when that was dropped.
+#[test]
+fn a_command_that_runs_while_a_move_ends_is_not_in_its_way() {
+    let (estate, schema) = estate();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    let slow = "CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS
+                    'BEGIN IF tg_tag = ''CREATE VIEW'' THEN PERFORM pg_advisory_lock_shared(7); PERFORM FROM pg_depend LIMIT 1; END IF; END';
+                CREATE EVENT TRIGGER a_slow ON ddl_command_end EXECUTE FUNCTION slow()";
+    let mut held = estate.run_held("switched/before-CleanUp", &MOVE);
+    let mut holders = Vec::new();
+    for node in ["pg1", "pg2"] {
+        estate.psql(node, slow);
+        let mut holder = estate.node(node).connect(shardid_tests::estate::DATABASE);
+        holder.batch_execute("SELECT pg_advisory_lock(7)").unwrap();
+        let mut client = estate.node(node).connect(shardid_tests::estate::DATABASE);
+        let command =
+            std::thread::spawn(move || client.batch_execute("CREATE VIEW v AS SELECT 1 AS n"));
+        let most = std::time::Duration::from_secs(30);
+        let waits =
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)";
+        shardid_tests::wait_until(most, "it waits", || estate.psql(node, waits) == "t");
+        holders.push((node, holder, command));
+    }
+    held.go_on();
+    for (node, mut holder, command) in holders {
+        let most = std::time::Duration::from_secs(30);
+        let gone =
+            "SELECT NOT EXISTS (SELECT FROM pg_event_trigger WHERE evtname ~ '^shardid_move')";
+        shardid_tests::wait_until(most, "it is gone", || estate.psql(node, gone) == "t");
+        holder.batch_execute("SELECT pg_advisory_unlock(7)").unwrap();
+        command.join().unwrap().unwrap();
+    }
+    held.end().ok();
+    let left = "SELECT count(*) FROM pg_namespace WHERE nspname ~ '^shardid_move'";
+    assert_eq!(["pg1", "pg2"].map(|node| estate.psql(node, left)), ["0", "0"]);
+}
+
 /// What was changed and not committed when the move began to look.
 #[test]
 fn a_view_that_is_made_while_the_copy_begins_stops_the_move() {

@@ -32,11 +32,12 @@ $body$, $1::text, $2::text,
      WHERE p.proname = 'keep_kinds'
 ), fresh AS (SELECT format('%s_%s', $1::text, replace(gen_random_uuid()::text, '-', '')) AS schema)
 SELECT concat_ws('; ',
-           (SELECT string_agg(format('DROP EVENT TRIGGER IF EXISTS %I; DROP FUNCTION %2$I.keep_kinds(); DROP SCHEMA %2$I', $1::text, s.nspname), '; ') FROM standing s),
+           (SELECT format('DROP EVENT TRIGGER IF EXISTS %I', $1::text) FROM standing s LIMIT 1),
            format('CREATE SCHEMA %I', f.schema),
            format('CREATE FUNCTION %I.keep_kinds() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS %L', f.schema, b.text),
            format('CREATE EVENT TRIGGER %I ON ddl_command_end EXECUTE FUNCTION %I.keep_kinds()', $1::text, f.schema),
            format('ALTER EVENT TRIGGER %1$I ENABLE ALWAYS', $1::text),
-           format('COMMENT ON EVENT TRIGGER %I IS %L', $1::text, 'shardid: while a schema is copied')) AS statement
+           format('COMMENT ON EVENT TRIGGER %I IS %L', $1::text, 'shardid: while a schema is copied')) AS statement,
+       ARRAY(SELECT s.nspname::text FROM standing s) AS unused
   FROM body b CROSS JOIN fresh f
  WHERE NOT EXISTS (SELECT FROM standing s WHERE s.prosrc = b.text AND s.evtenabled = 'A')

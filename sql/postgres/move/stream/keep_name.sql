@@ -2,8 +2,9 @@
 -- tables it says by name, as a superuser, and whoever owns the schema could put another one in its place, with tables of
 -- others. Nothing, where that is kept already, of whatever schema. A command may have a snapshot in which there is no such
 -- schema yet, and sees what it has done itself. Where the schema is dropped, nobody takes its name either. In another
--- database, as one that a dump was restored to, it is nothing. A superuser, whose rights are not to be gained, may do it all the same. Who has renamed the schema and not committed is waited
--- for. In a schema of its own, which no owner of the database can drop, and of a name that nobody can take before.
+-- database, as one that a dump was restored to, it is nothing. A superuser, whose rights are not to be gained, may do it all the same.
+-- Who has renamed the schema and not committed is waited for. In a schema of its own, which no owner of the database can drop,
+-- and of a name that nobody can take before. What stood in its place goes when nobody runs it any more.
 WITH body AS (
     SELECT format($body$
 BEGIN
@@ -29,11 +30,12 @@ $body$, $1::text, $2::text, n.oid, d.oid, s.system_identifier) AS text, n.oid
 ), fresh AS (SELECT format('%s_%s', $1::text, replace(gen_random_uuid()::text, '-', '')) AS schema)
 SELECT concat_ws('; ',
            'SET LOCAL lock_timeout = ''60s''', format('SELECT FROM pg_namespace WHERE oid = %s FOR SHARE', b.oid),
-           (SELECT string_agg(format('DROP EVENT TRIGGER IF EXISTS %I; DROP FUNCTION %2$I.keep_name(); DROP SCHEMA %2$I', $1 || '_name', s.nspname), '; ') FROM standing s),
+           (SELECT format('DROP EVENT TRIGGER IF EXISTS %I', $1 || '_name') FROM standing s LIMIT 1),
            format('CREATE SCHEMA %I', f.schema),
            format('CREATE FUNCTION %I.keep_name() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS %L', f.schema, b.text),
            format('CREATE EVENT TRIGGER %I ON ddl_command_end EXECUTE FUNCTION %I.keep_name()', $1 || '_name', f.schema),
            format('ALTER EVENT TRIGGER %I ENABLE ALWAYS', $1 || '_name'),
-           format('COMMENT ON EVENT TRIGGER %I IS %L', $1 || '_name', 'shardid: while a shard is moved')) AS statement
+           format('COMMENT ON EVENT TRIGGER %I IS %L', $1 || '_name', 'shardid: while a shard is moved')) AS statement,
+       ARRAY(SELECT s.nspname::text FROM standing s) AS unused
   FROM body b CROSS JOIN fresh f
  WHERE NOT EXISTS (SELECT FROM standing s WHERE s.evtenabled = 'A')
