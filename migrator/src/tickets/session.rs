@@ -169,7 +169,7 @@ async fn lock_mysql(
             holder.map_or("somebody".to_owned(), |(id, who)| format!("{who} (connection {id})"));
         if seconds > 0 || wait.is_zero() {
             return Err(Failure::new(format!("node {node} is being changed by {holder}"))
-                .hint("wait for it to end, or give it longer with `--wait-seconds-max`"));
+                .hint("wait for it to end, or give it longer with `--wait-seconds-max`; where it is this program itself, two nodes of the cluster file are one server"));
         }
         talk::line(format_args!("waiting for {holder}, at most {} s", wait.as_secs()));
     }

@@ -5,6 +5,8 @@ use crate::servers::{Engine, Servers};
 
 on_both_engines! {
     two_servers_give_odd_and_even_numbers_and_apply_twice_changes_nothing,
+    a_look_before_the_first_apply_has_nothing_to_remember,
+    two_names_of_one_server_are_said_where_the_second_waits_for_the_first,
     a_ticket_that_a_server_has_already_is_gone_on_above_its_numbers,
     a_cluster_of_ticket_servers_alone_says_what_it_cannot_do,
     servers_go_down_and_up_and_keep_their_numbers,
@@ -32,6 +34,36 @@ fn two_servers_give_odd_and_even_numbers_and_apply_twice_changes_nothing(engine:
     let status = servers.run(&["status"]);
     assert_eq!(status.code, 0, "{}", status.stderr);
     assert!(status.stdout.contains("my2   up"), "{}", status.stdout);
+}
+
+/// The raw error named a table that was not there.
+fn a_look_before_the_first_apply_has_nothing_to_remember(engine: Engine) {
+    let servers = Servers::up(engine, 0, 2);
+    servers.stop("my2");
+    let run = servers.run(&["tickets", "verify"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let says = "ticket orders of the cluster file is not in the catalog: shardid apply";
+    assert!(run.stdout.contains(says), "{}", run.stdout);
+    assert!(run.stdout.contains("could not reach node my2"), "{}", run.stdout);
+    assert_eq!(run.stderr, "");
+    assert_eq!(servers.sql("my1", "SHOW DATABASES LIKE 'shardid'"), "", "a look makes nothing");
+}
+
+fn two_names_of_one_server_are_said_where_the_second_waits_for_the_first(engine: Engine) {
+    let servers = Servers::up(engine, 0, 2);
+    let text = std::fs::read_to_string(servers.path("shardid.toml")).unwrap();
+    let url = |node: &str| {
+        let (_, after) = text.split_once(&format!("[nodes.{node}]")).unwrap();
+        after.lines().find(|line| line.starts_with("url")).unwrap().to_owned()
+    };
+    servers.edit(&url("my2"), &url("my1"));
+    let refused = servers.run(&["apply", "--yes", "--wait-seconds-max", "1"]);
+    assert_ne!(refused.code, 0, "{}", refused.stdout);
+    assert!(
+        refused.stderr.contains("two nodes of the cluster file are one server"),
+        "{}",
+        refused.stderr
+    );
 }
 
 fn a_ticket_that_a_server_has_already_is_gone_on_above_its_numbers(engine: Engine) {

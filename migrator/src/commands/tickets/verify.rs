@@ -18,7 +18,10 @@ pub(super) async fn verify(file: &ClusterFile, args: &TicketsVerify) -> Result<E
     // Another program may change servers before the lock is ours: what is remembered is seen under it. Where it
     // is not to be had, what was found is said all the same.
     let mut journal = None;
-    if !args.dry_run && !sound(&look, &problems(&look.truth)).0.servers.is_empty() {
+    // Before the first `apply` there is nothing to remember, and nowhere to.
+    let is_empty = look.truth.known.is_empty();
+    let is_any_sound = || !sound(&look, &problems(&look.truth)).0.servers.is_empty();
+    if !args.dry_run && !is_empty && is_any_sound() {
         cuts::at(format_args!("tickets/verify/before-lock"));
         let locked = lock(file).await;
         if locked.is_ok() {
@@ -90,7 +93,7 @@ pub(super) async fn verify(file: &ClusterFile, args: &TicketsVerify) -> Result<E
         print(&format!(
             "nothing found on {}{}\n",
             crate::view::counted(servers as u64, "server"),
-            if args.dry_run { "" } else { "; how far each is, is remembered" }
+            if args.dry_run || is_empty { "" } else { "; how far each is, is remembered" }
         ))?;
     }
     Ok(ExitCode::SUCCESS)
