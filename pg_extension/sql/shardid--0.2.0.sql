@@ -561,6 +561,9 @@ COMMENT ON SEQUENCE shardid.horizon IS
 CREATE SEQUENCE shardid.largest_drift AS bigint MINVALUE -1 START 0 NO CYCLE;
 COMMENT ON SEQUENCE shardid.largest_drift IS
     'the largest shardid.max_drift, in milliseconds, that ids were taken with: after a restore to a point in time they begin so far ahead';
+CREATE SEQUENCE shardid.restored AS bigint MINVALUE -1 START 0 NO CYCLE;
+COMMENT ON SEQUENCE shardid.restored IS
+    'an instant, in microseconds since 1970: how far ahead ids were when rows of a dump came last; where how far a generator went is not known, it begins with the next tick';
 
 -- No dump carries them: pg_restore -a would put them back in a database that goes on, and a
 -- crash then leaves nothing that knows how far ids went. What a dump says of the generators
@@ -3122,9 +3125,9 @@ REVOKE EXECUTE ON FUNCTION
     shardid.rename_node(text, text, text),
     shardid.claim_shard(integer, bigint), shardid.check_term(integer, bigint)
     FROM PUBLIC;
-GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO PUBLIC;
+GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift, shardid.restored TO PUBLIC;
 -- What a script grants is no part of a dump, and names for good to whom: not a role, which may leave.
-GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift TO pg_database_owner WITH GRANT OPTION;
+GRANT SELECT ON SEQUENCE shardid.horizon, shardid.largest_drift, shardid.restored TO pg_database_owner WITH GRANT OPTION;
 GRANT USAGE ON SCHEMA shardid TO pg_database_owner WITH GRANT OPTION;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     shardid.layout, shardid.shard, shardid.id_sequence, shardid.dropped_id_sequence, shardid.cluster,

@@ -149,7 +149,8 @@ fn layout_ticks(
 ///
 /// If a transaction has just made it, taken ids and rolled back, they lie behind the clock.
 /// If it was made before a restore to a point in time or a promotion, and is lost with what
-/// came last, they lie before the horizon of then.
+/// came last, they lie before the horizon of then. If it takes the place of one of a dump, all
+/// of the tick in which that came may be given.
 #[pg_extern]
 fn first_id(shard: Option<i64>, layout: Option<&[u8]>, floor: Option<i64>) -> i64 {
     let (shard, layout) = or_throw(shard.zip(layout).ok_or_else(report::not_called_by_hand));
@@ -164,6 +165,9 @@ fn first_id(shard: Option<i64>, layout: Option<&[u8]>, floor: Option<i64>) -> i6
     let after = floor.and_then(|floor| rule.position_at_or_below(shard, floor));
     if let Some(after) = after {
         begin = begin.max(rule.position_of(rule.index_of(after) + 1));
+        if let Some(tick) = or_throw(horizon::get().restored_tick(&rule)) {
+            begin = begin.max(Position { tick: tick + 1, slot: 0 });
+        }
     }
     if begin.tick >= rule.ticks() {
         report::layout_ended(layout).throw();
@@ -334,7 +338,7 @@ fn note_restored(sequence: Option<pg_sys::Oid>) {
     // It is called where a row was written, and the horizon moves for all.
     must_list();
     if !sequence.is_some_and(|sequence| look::is_begun(sequence, backend::timeline())) {
-        or_throw(horizon::get().raise_by_drift());
+        or_throw(horizon::get().raise_for_restored());
     }
 }
 

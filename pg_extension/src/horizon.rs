@@ -1,12 +1,14 @@
 //! How far ids of this database may reach, where their generator does not know it.
 //!
-//! Two sequences of the extension, which only rise, see [`highest`]:
+//! Three sequences of the extension, which only rise, see [`highest`]:
 //!
 //! - `shardid.horizon`: no lease of any generator reaches past this instant. It is raised
 //!   before the record of a lease is written, and so on disk when that is;
 //! - `shardid.largest_drift`: the largest `shardid.max_drift` that a session has used.
 //!   Up to what the settings of server, database and role say, and to the default, it is
-//!   written before it is used, in case what came last is lost.
+//!   written before it is used, in case what came last is lost;
+//! - `shardid.restored`: the horizon as it was raised when rows of a dump came last. What the
+//!   dump's generators gave is not bound by it within a tick: they could take all of it at once.
 //!
 //! On a new timeline, after a restore to a point in time or a promotion, the horizon may
 //! lack what raised it last. So whoever uses it first there raises it by the largest drift.
@@ -31,10 +33,11 @@ struct Highest {
     known: Cell<i64>,
 }
 
-/// Both.
+/// All of them.
 pub(crate) struct Horizon {
     instant: Highest,
     largest_drift: Highest,
+    restored: Highest,
     /// Which sequence is known to be of the present timeline.
     taken_over: Cell<Oid>,
 }
@@ -42,6 +45,7 @@ pub(crate) struct Horizon {
 static HORIZON: BackendLocal<Horizon> = BackendLocal::new(Horizon {
     instant: Highest::new(c"horizon"),
     largest_drift: Highest::new(c"largest_drift"),
+    restored: Highest::new(c"restored"),
     taken_over: Cell::new(Oid::INVALID),
 });
 
@@ -75,11 +79,20 @@ impl Horizon {
         self.instant.at_most_at(lsn)
     }
 
-    /// Has the horizon be as far ahead of the clock as anybody's ids may be.
-    pub(crate) fn raise_by_drift(&self) -> Result<(), Report> {
+    /// Has the horizon be as far ahead of the clock as anybody's ids may be, where rows of a dump come.
+    pub(crate) fn raise_for_restored(&self) -> Result<(), Report> {
         let drift_us = settings::max_drift_us().max(settings::max_drift_of_any_us());
         let ahead_us = clocks::now_us().saturating_add(drift_us);
-        self.raise(ahead_us, true).map(|_| ())
+        self.raise(ahead_us, true)?;
+        self.restored.raise(ahead_us, true).map(|_| ())
+    }
+
+    /// The last tick that generators of a dump can have given ids of; `None` where none came, or the extension's
+    /// SQL is too old to say. It is none that the horizon, which may be put back by hand, does not reach.
+    pub(crate) fn restored_tick(&self, layout: &Layout) -> Result<Option<i64>, Report> {
+        let (until_us, restored_us) = (self.read_us()?, self.restored.raise(i64::MIN, false)?);
+        let restored_us = restored_us.zip(until_us).map(|(restored, until)| restored.min(until));
+        Ok(restored_us.filter(|&us| us > 0).map(|us| layout.tick_at(us)))
     }
 
     /// On a timeline that is not the first: how far ids of the one before can have gone,
@@ -138,7 +151,7 @@ impl Horizon {
 
     /// Forgets what may no longer be true of a relation, or of all of them.
     pub(crate) fn forget(&self, relation: Oid) {
-        for number in [&self.instant, &self.largest_drift] {
+        for number in [&self.instant, &self.largest_drift, &self.restored] {
             // What was not there may be it: SQL that has one was installed.
             if [Oid::INVALID, number.sequence.get()].contains(&relation)
                 || number.sequence.get() == Oid::INVALID

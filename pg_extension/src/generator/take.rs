@@ -117,7 +117,7 @@ impl Generator {
                         );
                         let allowed_us = clocks::now_us() + settings::max_drift_us();
                         return Err(match request.beyond {
-                            Some(beyond) if facts.layout.instant_of(beyond) <= allowed_us => {
+                            Some(_) if horizon::get().known_us() <= allowed_us => {
                                 report::beyond_its_tick(too_far, &name())
                             }
                             Some(_) => report::beyond_all_others(too_far, &name()),
@@ -184,10 +184,13 @@ fn last_index(lsn: u64, restarted: bool, layout: &Layout) -> Result<i64, Report>
         None => clocks::now_us().saturating_add(settings::max_drift_us()),
     };
     // The clock rule counts in whole ticks: now and the drift is somewhere in the last one.
-    Ok(match backend::timeline().begins {
+    let end_of = |tick: i64| layout.index_of(Position { tick: tick + 1, slot: 0 }) - 1;
+    let index = match backend::timeline().begins {
         0 => layout.index_at(until_us),
-        _ => layout.index_of(Position { tick: layout.tick_at(until_us) + 1, slot: 0 }) - 1,
-    })
+        _ => end_of(layout.tick_at(until_us)),
+    };
+    let restored = horizon::get().restored_tick(layout)?.map(end_of);
+    Ok(restored.map_or(index, |restored| restored.max(index)))
 }
 
 /// How long one look at the steady clock is good for, in microseconds of the wall clock.

@@ -4,7 +4,7 @@
 use std::thread;
 
 use shardid_tests::postgres::Client;
-use shardid_tests::{Database, expect_error};
+use shardid_tests::{Database, Server, expect_error};
 
 use crate::ask::{ids, one, run, run_ahead, run_sequence_ahead};
 use crate::dump::{output, tempfile};
@@ -223,6 +223,61 @@ fn data_alone_goes_on_above_long_ticks_and_shards_that_are_made_beside_it() {
             expect_error(&mut client, "SET shardid.max_wait = 0; SELECT next_id(5)", "55000");
         assert!(refusal.hint.contains("Wait until the next tick begins"), "{refusal:?}");
     }
+    std::fs::remove_file(file).unwrap();
+}
+
+/// It began where the clock is in its tick, of which the original may have given all.
+#[test]
+fn a_long_tick_is_over_for_what_came_from_a_dump_whatever_happens_to_it() {
+    const MAKE: &str =
+        "SELECT create_shard(5, layout => 'long'), create_id_sequence('q', 6, 'long')";
+    let server = Server::start_new();
+    let original = Database::on(&server);
+    let begun = original.psql("SELECT date_trunc('second', now()) - interval '10 min'");
+    let layout = format!("SELECT create_layout('long', '{begun}', '1 h', 64, 100000000)");
+    original.psql(&format!("{layout}; {MAKE}; SELECT next_id(5), next_id_from('q')"));
+    let file = tempfile();
+    output(original.command("pg_dump").args(["-Fc", "-f", &file]));
+    let restored = |data_alone: bool| {
+        let copy = if data_alone { Database::on(&server) } else { Database::plain_on(&server) };
+        if data_alone {
+            copy.psql(&format!("{layout}; {MAKE}"));
+        }
+        let mut restore = copy.command("pg_restore");
+        restore.args(data_alone.then_some("-a")).args(["-d", copy.name(), &file]);
+        output(&mut restore);
+        copy
+    };
+    let waits = |database: &Database<'_>, what: &str| {
+        let mut client = database.connect();
+        for take in ["next_id(5)", "next_id_from('q')"] {
+            let take = format!("SET shardid.max_wait = 0; SELECT {take}");
+            let refusal = expect_error(&mut client, &take, "55000");
+            let hint = "Wait until the next tick begins";
+            assert!(refusal.hint.contains(hint), "{what}, {take}: {refusal:?}");
+        }
+    };
+    let restart = "ALTER SEQUENCE shard_0005.shard_id_seq RESTART; ALTER SEQUENCE q RESTART";
+    let anew = format!("DROP SCHEMA shard_0005 CASCADE; DROP SEQUENCE q; {MAKE}");
+    for (what, then) in [("loaded", ""), ("restarted", restart), ("made anew", &anew)] {
+        for data_alone in [true, false] {
+            let copy = restored(data_alone);
+            copy.psql(then);
+            waits(&copy, &format!("{what}, data alone: {data_alone}"));
+        }
+    }
+    let copies = [true, false].map(restored);
+    server.kill9();
+    server.start();
+    for copy in &copies {
+        waits(copy, "after a crash");
+    }
+    let late = Database::on(&server);
+    let mut restore = late.command("pg_restore");
+    // Sequences that are not there yet are not set.
+    restore.args(["-a", "-d", late.name(), &file]).output().unwrap();
+    late.psql(MAKE);
+    waits(&late, "made after the load");
     std::fs::remove_file(file).unwrap();
 }
 
