@@ -2150,7 +2150,8 @@ CREATE TRIGGER row_there BEFORE INSERT ON shardid.segment
 CREATE FUNCTION shardid.remember_dropped(gone regclass[]) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    -- Nobody waits here for who drops another: what it cannot write to keeps the bare number.
+    -- Nobody waits here for who drops another: what it cannot write to keeps the bare number. So does what somebody has
+    -- changed since this statement began: it is locked as it is now, and not found to be written to.
     WITH remembered AS (
         SELECT d.ctid, d.shard, d.layout FROM shardid.dropped_id_sequence d
         WHERE (d.shard, d.layout) IN (SELECT s.shard, s.layout FROM shardid.id_sequence s
@@ -2163,7 +2164,7 @@ BEGIN
         FROM remembered r WHERE d.ctid = r.ctid RETURNING d.shard, d.layout
     ), listed AS (
         SELECT s.ctid FROM shardid.id_sequence s WHERE s.sequence = ANY (gone) AND s.sequence::regclass::text ~ '^[0-9]+$'
-            AND EXISTS (SELECT FROM remembered r WHERE (r.shard, r.layout) = (s.shard, s.layout))
+            AND EXISTS (SELECT FROM kept k WHERE (k.shard, k.layout) = (s.shard, s.layout))
         FOR UPDATE SKIP LOCKED
     )
     DELETE FROM shardid.id_sequence s USING listed WHERE s.ctid = listed.ctid;

@@ -1,8 +1,9 @@
 //! What is dropped is forgotten; what it gave does not come again all the same.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
-use shardid_tests::{Database, crowded, expect_error};
+use shardid_tests::{Database, assert_unique, crowded, expect_error};
 
 use crate::account::{AHEAD, Account, COARSE, DRIFT, Generator, assert_none_twice, ids_of};
 use crate::ask::{ids, one, run};
@@ -634,4 +635,50 @@ fn a_layout_with_a_single_id_for_each_shard_is_refused_by_name() {
         let refusal = expect_error(&mut client, &format!("SELECT {make}"), "22023");
         assert!(refusal.message.contains("\"single\"") && !refusal.hint.is_empty(), "{refusal:?}");
     }
+}
+
+/// What another session has changed was locked as it is, and not found to be written to: the row was taken away, and how
+/// far its ids went was remembered nowhere.
+#[test]
+fn an_id_sequence_that_several_make_again_at_once_gives_no_id_twice() {
+    let database = Database::fresh();
+    run(
+        &mut database.connect(),
+        "SELECT create_id_sequence('q', 5); SELECT next_id_from('q'); DROP SEQUENCE q; SELECT create_id_sequence('q', 5)",
+    );
+    let ends = Instant::now() + Duration::from_secs(6);
+    let database = &database;
+    let again = move |what: &'static str| {
+        let mut client = database.connect();
+        let mut done = 0;
+        while Instant::now() < ends {
+            match client.batch_execute(what) {
+                Ok(()) => done += 1,
+                Err(_) => client.batch_execute("ROLLBACK").unwrap(),
+            }
+        }
+        done
+    };
+    let make = "BEGIN; DROP SEQUENCE q; SELECT create_id_sequence('q', 5); COMMIT; SELECT pg_sleep(random() / 30)";
+    let keep = "UPDATE shardid.dropped_id_sequence SET lost = lost";
+    let taken = move |session: usize| {
+        let mut client = database.connect();
+        let mut ids: Vec<i64> = Vec::new();
+        while Instant::now() < ends {
+            let take = "SELECT next_id_from('q') FROM generate_series(1, 3)";
+            if let Ok(rows) = client.query(take, &[]) {
+                ids.extend(rows.iter().map(|row| row.get::<_, i64>(0)));
+            }
+        }
+        (session, ids)
+    };
+    let taken: Vec<(usize, Vec<i64>)> = thread::scope(|scope| {
+        let makers = [make, make, keep].map(|what| scope.spawn(move || again(what)));
+        let takers = [1, 2].map(|session| scope.spawn(move || taken(session)));
+        for maker in makers {
+            assert!(maker.join().expect("it does not panic") > 10);
+        }
+        takers.map(|taker| taker.join().expect("it does not panic")).into()
+    });
+    assert!(assert_unique(&taken) > 1_000);
 }
