@@ -46,6 +46,22 @@ pub(crate) struct Unguarded {
     pub(crate) is_missing: bool,
     /// What puts it back.
     pub(crate) mend: String,
+    /// Where another schema has the guards, and this one none: what gives that its name back.
+    pub(crate) renames: Option<String>,
+}
+
+impl Unguarded {
+    /// What is wrong where another schema has the copy's name, and what puts that right.
+    pub(crate) fn renamed(&self) -> Option<(String, String)> {
+        let Self { schema, shard, .. } = self;
+        let renames = self.renames.clone()?;
+        Some((
+            format!(
+                "schema {schema} is not the old copy of shard {shard}, which has another name now"
+            ),
+            renames,
+        ))
+    }
 }
 
 /// The tables of an old copy whose guard does not hold.
@@ -67,6 +83,11 @@ pub(super) fn check_guarded(
     off: &[Unguarded],
 ) -> Result<(), Failure> {
     let [first, others @ ..] = off else { return Ok(()) };
+    if let Some((what, mend)) = first.renamed() {
+        return Err(Failure::new(what)
+            .at(format!("node {}", server.node))
+            .hint(format!("{mend} there, then run the same command again")));
+    }
     let more =
         if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
     let what = if off.iter().any(|it| it.is_missing) { "dropped" } else { "switched off" };

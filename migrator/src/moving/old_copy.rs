@@ -164,7 +164,7 @@ async fn look_at_old_copy(
     if off.iter().any(|it| it.is_missing) {
         // A table that the node with the shard has not was made there since.
         let there = named_by_owner(file, record).await?;
-        off.retain(|it| !it.is_missing || there.contains(&it.name));
+        off.retain(|it| !it.is_missing || it.renames.is_some() || there.contains(&it.name));
     }
     check_guarded(server, record, &off)?;
     let made = server.column(of_schema(sql!("move/clean/made_since.sql"))).await?;

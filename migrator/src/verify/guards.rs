@@ -24,7 +24,13 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
         let query = sqlx::query_as(sql!("move/clean/unguarded.sql")).bind(&schemas).bind(&shards);
         let found: Result<Vec<Unguarded>, _> = query.fetch_all(&mut visit.connection).await;
         for it in found.map_err(|error| failure(&visit.node, &error))? {
-            let Unguarded { schema, name, shard, is_missing, mend } = it;
+            if let Some((what, mend)) = it.renamed() {
+                if findings.iter().all(|it: &Finding| it.problem != what) {
+                    findings.push(Finding::on(&visit.node, what, quoted(&mend)));
+                }
+                continue;
+            }
+            let Unguarded { schema, name, shard, is_missing, mend, .. } = it;
             let is_copy = schemas.contains(&schema.as_str());
             if !is_copy && !moving.contains(&shard) {
                 continue;

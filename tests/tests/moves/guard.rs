@@ -257,3 +257,33 @@ fn an_old_snapshot_is_told_where_the_shard_lives_by_now() {
         estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
     }
 }
+
+/// Who followed the hint had a table of somebody else dropped, and the copy stayed.
+#[test]
+fn a_schema_that_has_taken_the_name_of_an_old_copy_is_not_taken_for_it() {
+    let (estate, schema) = (Estate::start(2, 2), schema(0));
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
+    let swap = |aside: &str, instead: &str| {
+        format!(
+            "ALTER SCHEMA {schema} RENAME TO {aside}; ALTER SCHEMA {instead} RENAME TO {schema}"
+        )
+    };
+    estate.psql("pg1", "CREATE SCHEMA other CREATE TABLE theirs (i int)");
+    estate.psql("pg1", &swap("sold", "other"));
+    let what =
+        format!("schema {schema} is not the old copy of shard 0, which has another name now");
+    let mend =
+        format!("ALTER SCHEMA {schema} RENAME TO ...; ALTER SCHEMA sold RENAME TO {schema};");
+    let refused = estate.run(&["retire", "1", "--yes"]);
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    let found = estate.run(&["verify"]);
+    for said in [&refused.stderr, &found.stdout] {
+        assert!(said.contains(&what) && said.contains(&mend), "{said}");
+    }
+    estate.psql("pg1", &swap("other", "sold"));
+    estate.run(&["retire", "1", "--yes"]).ok();
+    let left =
+        "SELECT string_agg(nspname, ' ') FROM pg_namespace WHERE nspname IN ('sold', 'other')";
+    assert_eq!(estate.psql("pg1", left), "other");
+}

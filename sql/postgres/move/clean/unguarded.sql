@@ -1,7 +1,7 @@
 -- Tables of old copies (schemas $1, of shards $2) and behind fences whose guard was switched off, or is on again for
 -- clients alone, as pg_restore --disable-triggers leaves it; or is not there: schema, table, shard, whether it is
 -- not there, and what puts it back, in the place of another trigger of that name. A table that was made there since has none
--- either.
+-- either. Where none of the schema has one, and tables of another do, that has lost its name to this one: what gives it back.
 WITH guarded AS (
     SELECT copy.schema, copy.shard FROM unnest($1::text[], $2::integer[]) AS copy (schema, shard)
     UNION
@@ -38,7 +38,14 @@ WITH guarded AS (
       FROM guard g
 )
 SELECT schema, name, shard, NOT (has_one AND has_one_of_rows) AS is_missing,
-       concat(one, of_rows, format('ALTER TABLE ONLY %s %s;', name, enables)) AS mend
-  FROM mend
+       concat(one, of_rows, format('ALTER TABLE ONLY %s %s;', name, enables)) AS mend,
+       CASE WHEN NOT EXISTS (SELECT FROM guard g WHERE g.schema = m.schema AND (g.has_one OR g.has_rows AND g.has_one_of_rows)) THEN
+           (SELECT CASE WHEN count(*) > 0 THEN format('ALTER SCHEMA %1$I RENAME TO ...; ALTER SCHEMA %2$I RENAME TO %1$I;', m.schema, min(n.nspname)) END
+              FROM pg_trigger t
+              JOIN pg_class c ON c.oid = t.tgrelid
+              JOIN pg_namespace n ON n.oid = c.relnamespace
+             WHERE t.tgfoid = to_regprocedure('shardid.refuse_write()') AND n.nspname <> m.schema
+               AND t.tgargs = convert_to(m.shard::text, 'SQL_ASCII') || '\x00'::bytea) END AS renames
+  FROM mend m
  WHERE enables <> ''
  ORDER BY schema, name
