@@ -12,9 +12,12 @@ DECLARE
     others text[] := ARRAY(SELECT c.oid::text || ' ' || c.relname FROM pg_class c
                             WHERE c.relnamespace = %4$L::oid AND c.relkind NOT IN ('r', 'i', 'I', 'S', 't', 'c') ORDER BY c.oid);
 BEGIN
-    IF (others IS DISTINCT FROM %3$L::text[]
-        OR %4$L::oid IS DISTINCT FROM (SELECT n.oid FROM pg_namespace n WHERE n.nspname = %2$L))
-       AND EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %1$L AND database = current_database()) THEN
+    IF others IS NOT DISTINCT FROM %3$L::text[]
+       AND %4$L::oid IS NOT DISTINCT FROM (SELECT n.oid FROM pg_namespace n WHERE n.nspname = %2$L) THEN
+        RETURN;
+    END IF;
+    -- By itself: not everybody may look there on every server.
+    IF EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %1$L AND database = current_database()) THEN
         RAISE EXCEPTION 'schema %% is copied to another node: meanwhile it is not renamed, and no view and no partitioned or foreign table is made, renamed or dropped in it', %2$L
             USING ERRCODE = '55006', HINT = 'Wait until that is done: `shardid moves` says how far it is.';
     END IF;

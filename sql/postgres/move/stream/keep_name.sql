@@ -8,9 +8,12 @@
 WITH body AS (
     SELECT format($body$
 BEGIN
-    IF EXISTS (SELECT FROM pg_namespace n WHERE (n.nspname = %2$L) <> (n.oid = %3$L::oid))
-       AND EXISTS (SELECT FROM pg_database d, pg_control_system() s
-                    WHERE d.datname = current_database() AND d.oid = %4$L::oid AND s.system_identifier = %5$L::bigint)
+    IF NOT EXISTS (SELECT FROM pg_namespace n WHERE (n.nspname = %2$L) <> (n.oid = %3$L::oid)) THEN
+        RETURN;
+    END IF;
+    -- By itself: not everybody may look there on every server.
+    IF EXISTS (SELECT FROM pg_database d, pg_control_system() s
+                WHERE d.datname = current_database() AND d.oid = %4$L::oid AND s.system_identifier = %5$L::bigint)
        AND NOT (SELECT r.rolsuper FROM pg_roles r WHERE r.rolname = current_user) THEN
         RAISE EXCEPTION 'the shard of schema %% is moved between nodes: meanwhile the schema keeps its name, and no other gets that', %2$L
             USING ERRCODE = '55006',
