@@ -42,7 +42,8 @@ fn an_abort_that_was_overtaken_by_the_switch_changes_nothing() {
         });
         let said = aborted.stderr;
         assert_eq!(aborted.code, 3, "{cut}: {said}");
-        assert!(said.contains("a move that is switched cannot be aborted"), "{cut}: {said}");
+        // In one way or the other, by when it has read where the move was.
+        assert!(said.contains("cannot be aborted"), "{cut}: {said}");
         assert!(said.contains(&format!("`shardid resume {id}`")), "{cut}: {said}");
         assert_eq!(estate.state(&id), "switched", "{cut}");
         estate.run(&["resume", &id]).ok();
