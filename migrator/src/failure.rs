@@ -114,6 +114,14 @@ impl Failure {
         self
     }
 
+    /// Says what to do, whatever was said before: who is nearer did not know whom it is about.
+    pub(crate) fn hint_instead(mut self, hint: impl fmt::Display) -> Self {
+        if let Some(report) = self.reports.last_mut() {
+            report.hint = Some(hint.to_string());
+        }
+        self
+    }
+
     /// Puts the place where it happened before the message.
     pub(crate) fn at(mut self, place: impl fmt::Display) -> Self {
         for report in &mut self.reports {

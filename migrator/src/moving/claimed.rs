@@ -8,7 +8,7 @@ use super::context::MoveContext;
 use super::fence;
 use super::journal::{Move, MoveJournal};
 use super::member::check_member;
-use super::move_session::MoveSession;
+use super::move_session::{MoveSession, WAIT_MAX};
 use super::options::Options;
 use super::progress::MoveProgress;
 use crate::failure::Failure;
@@ -85,7 +85,10 @@ impl ClaimedMove {
             self.relieve().await?;
             return Err(failure);
         }
-        let Self { journal, record, source } = self;
+        let Self { journal, record, mut source } = self;
+        for server in [&mut source, &mut target] {
+            server.wait_at_most(options.stall_max.min(WAIT_MAX)).await?;
+        }
         let progress = MoveProgress::of(record.shard);
         Ok(MoveContext {
             file,

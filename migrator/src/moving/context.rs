@@ -62,22 +62,17 @@ impl MoveContext<'_> {
     }
 
     /// The server processes that work for this move, by node.
-    pub(super) async fn sessions(&mut self) -> Result<Sessions, Failure> {
-        let mut sessions = self.workers().await?;
-        let journal = &mut self.journal.server;
-        let pids = journal.pids().await?;
-        sessions.entry(journal.node.clone()).or_default().extend(pids);
-        Ok(sessions)
+    pub(super) fn sessions(&self) -> Sessions {
+        let mut sessions = self.workers();
+        let journal = &self.journal.server;
+        sessions.entry(journal.node.clone()).or_default().push(journal.pid());
+        sessions
     }
 
     /// Those of them at source and target, which do what a move does there.
-    pub(super) async fn workers(&mut self) -> Result<Sessions, Failure> {
-        let mut sessions = Sessions::new();
-        for server in [&mut self.source, &mut self.target] {
-            let pids = server.pids().await?;
-            sessions.insert(server.node.clone(), pids);
-        }
-        Ok(sessions)
+    pub(super) fn workers(&self) -> Sessions {
+        let of = |server: &MoveSession| (server.node.clone(), vec![server.pid()]);
+        [of(&self.source), of(&self.target)].into()
     }
 
     /// Writes down the state that follows an event.

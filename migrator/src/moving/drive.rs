@@ -36,10 +36,7 @@ const CANCELS_MAX: u32 = 10;
 
 /// Drives a move until it is over; the failure says what is unfinished.
 pub(crate) async fn drive(context: &mut MoveContext<'_>) -> Result<MoveState, Failure> {
-    let outcome = match context.sessions().await {
-        Ok(sessions) => watch::over(context.file, sessions, run(context)).await,
-        Err(failure) => Err(failure),
-    };
+    let outcome = watch::over(context.file, context.sessions(), run(context)).await;
     if outcome.is_err() && context.record.state == MoveState::Fenced {
         // Writers must not wait for somebody to come and look. Perhaps the way
         // there is lost as well.
@@ -61,7 +58,7 @@ pub(crate) async fn drive(context: &mut MoveContext<'_>) -> Result<MoveState, Fa
 }
 
 async fn run(context: &mut MoveContext<'_>) -> Result<MoveState, Failure> {
-    let workers = context.workers().await?;
+    let workers = context.workers();
     let mut run = Run { context, workers, fences: 0, began: Instant::now() };
     intent::drive(&mut run).await?;
     Ok(run.context.record.state)

@@ -51,7 +51,12 @@ pub(super) async fn raise(
         Batch::Done => Fence::Held,
         Batch::LockTimeout => Fence::Lost(match holders(&mut context.source, &schema).await {
             Some(holders) => format!("a lock on its tables was held for {lock_ms} ms by {holders}"),
-            None => format!("somebody held a lock on its tables for {lock_ms} ms"),
+            None => match writer(&mut context.source).await {
+                Some(writer) => {
+                    format!("it waited for {lock_ms} ms, perhaps for what is written by {writer}")
+                }
+                None => format!("somebody held a lock on its tables for {lock_ms} ms"),
+            },
         }),
     })
 }
@@ -176,9 +181,15 @@ fn resume(record: &Move) -> String {
 
 /// Who holds what could not be had in time.
 pub(super) async fn held(server: &mut MoveSession, schema: &str, what: &str) -> Failure {
-    let whose = match holders(server, schema).await {
-        None => "somebody held a lock on the shard's tables or sequences".to_owned(),
-        Some(holders) => format!("locks on tables of schema {schema} are held by {holders}"),
+    let whose = match (server.take_holder(), holders(server, schema).await) {
+        (Some(holder), _) => format!("it has waited for {holder}"),
+        (None, Some(holders)) => {
+            format!("locks on tables of schema {schema} are held by {holders}")
+        }
+        (None, None) => match writer(server).await {
+            Some(writer) => format!("perhaps it has waited for what is written by {writer}"),
+            None => "somebody held a lock on the shard's tables or sequences".to_owned(),
+        },
     };
     Failure::new(format!("{what}: {whose}")).at(format!("node {}", server.node))
 }
@@ -189,6 +200,14 @@ async fn holders(server: &mut MoveSession, schema: &str) -> Option<String> {
         sqlx::query_scalar(sql!("move/prepared.sql", "move/fence/holders.sql")).bind(schema);
     let holders: Vec<String> = server.column(query).await.unwrap_or_default();
     (!holders.is_empty()).then(|| holders.join(", "))
+}
+
+/// Who has written for the longest time on a server without an end: a right that is granted, or a name that is
+/// changed, locks no table, and keeps others from changing it all the same.
+async fn writer(server: &mut MoveSession) -> Option<String> {
+    let query = sqlx::query_as(sql!("move/prepared.sql", "move/check/writing.sql"));
+    let writers: Vec<(String, String)> = server.rows(query).await.unwrap_or_default();
+    writers.into_iter().next().map(|(who, _)| who)
 }
 
 /// Makes of the source an old copy that refuses clients by the new node's name.

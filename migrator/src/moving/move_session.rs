@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Connection, FromRow, Postgres};
 
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
-use crate::postgres::{connect, failure, is_sqlstate, part_of, sql};
+use crate::postgres::{Holder, WAITED, Waiter, connect, failure, is_sqlstate, part_of, sql};
 
 /// A connection to a node, with what is needed to make another.
 pub(crate) struct MoveSession {
@@ -24,6 +24,10 @@ pub(crate) struct MoveSession {
     term: Option<Term>,
     /// What is said before a change in its transaction, for that.
     check: Option<String>,
+    /// Who it is when it waits for a lock.
+    waiter: Waiter,
+    /// Whom the last batch that waited too long was seen to wait for.
+    holder: Option<Holder>,
 }
 
 /// A program's hold on a shard: each that begins to work on a move draws a term of its
@@ -43,6 +47,9 @@ pub(super) struct FingerprintQueries {
     /// Gives what differs from one.
     pub(super) changed: String,
 }
+
+/// How long a statement waits for a lock, unless it is told otherwise: as in `move/session.sql`.
+pub(super) const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// How long a claim waits for what an earlier program has under way.
 const CLAIM_MS: u64 = 10_000;
@@ -74,15 +81,19 @@ impl MoveSession {
     }
 
     async fn connect_at(node: &NodeName, address: Address) -> Result<Self, Failure> {
-        let connection = connect(node, &address, "move").await?;
+        let mut connection = connect(node, &address, "move").await?;
+        let pid = sqlx::query_scalar(sql!("move/session_pid.sql")).fetch_one(&mut connection).await;
+        let pid = pid.map_err(|error| failure(node, &error))?;
         let mut server = Self {
             node: node.clone(),
+            waiter: Waiter { node: node.clone(), address: address.clone(), pid },
             address,
             connection,
             dump_options: String::new(),
             fingerprint: None,
             term: None,
             check: None,
+            holder: None,
         };
         let options = sqlx::query_scalar(sql!("session/changed.sql", "session/for_pg_dump.sql"));
         server.dump_options = server.column(options).await?.pop().unwrap_or_default();
@@ -170,21 +181,34 @@ impl MoveSession {
         Ok(server)
     }
 
+    /// That a batch has waited too long, with who was seen to hold what it has waited for.
+    pub(super) fn name_holder(&mut self, failure: Failure) -> Failure {
+        match self.take_holder() {
+            Some(holder) => holder.name(failure),
+            None => failure,
+        }
+    }
+
+    /// Who that was.
+    pub(super) fn take_holder(&mut self) -> Option<Holder> {
+        self.holder.take()
+    }
+
     /// The number of the server process that works for us.
-    pub(super) async fn pids(&mut self) -> Result<Vec<i32>, Failure> {
-        self.column(sqlx::query_scalar(sql!("move/session_pid.sql"))).await
+    pub(super) fn pid(&self) -> i32 {
+        self.waiter.pid
     }
 
     fn failure(&self, error: &sqlx::Error) -> Failure {
         failure(&self.node, error)
     }
 
-    /// The failure of a query, with who holds what it has waited for.
-    async fn waited_or(&mut self, error: &sqlx::Error) -> Failure {
-        let failure = self.failure(error);
-        if !is_sqlstate(error, "55P03") {
-            return failure;
+    /// The failure of a query, which may not have waited for as long as it takes to see who holds what it waits for.
+    async fn waited_or(&mut self, error: &sqlx::Error, holder: Option<Holder>) -> Failure {
+        if holder.is_some() || !is_sqlstate(error, "55P03") {
+            return self.waiter.failure(error, holder);
         }
+        let failure = self.failure(error);
         match lockers(&mut self.connection).await {
             Some((holders, how)) => {
                 let what = "it waits for a lock that somebody holds";
@@ -218,10 +242,10 @@ impl MoveSession {
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
-        let rows = query.fetch_all(&mut self.connection).await;
+        let (rows, holder) = self.waiter.over(query.fetch_all(&mut self.connection)).await;
         match rows {
             Ok(rows) => Ok(rows),
-            Err(error) => Err(self.waited_or(&error).await),
+            Err(error) => Err(self.waited_or(&error, holder).await),
         }
     }
 
@@ -233,10 +257,10 @@ impl MoveSession {
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
-        let row = query.fetch_optional(&mut self.connection).await;
+        let (row, holder) = self.waiter.over(query.fetch_optional(&mut self.connection)).await;
         match row {
             Ok(row) => Ok(row),
-            Err(error) => Err(self.waited_or(&error).await),
+            Err(error) => Err(self.waited_or(&error, holder).await),
         }
     }
 
@@ -249,10 +273,10 @@ impl MoveSession {
         T: Send + Unpin,
         (T,): for<'r> FromRow<'r, PgRow>,
     {
-        let rows = query.fetch_all(&mut self.connection).await;
+        let (rows, holder) = self.waiter.over(query.fetch_all(&mut self.connection)).await;
         match rows {
             Ok(rows) => Ok(rows),
-            Err(error) => Err(self.waited_or(&error).await),
+            Err(error) => Err(self.waited_or(&error, holder).await),
         }
     }
 
@@ -261,16 +285,19 @@ impl MoveSession {
         &mut self,
         query: Query<'_, Postgres, PgArguments>,
     ) -> Result<(), Failure> {
-        let check = self.check.clone();
-        let node = self.node.clone();
-        let failed = |error: sqlx::Error| failure(&node, &error);
-        let mut transaction = self.connection.begin().await.map_err(failed)?;
-        if let Some(check) = check {
-            let check = sqlx::raw_sql(AssertSqlSafe(check.as_str()));
-            check.execute(&mut *transaction).await.map_err(failed)?;
-        }
-        query.execute(&mut *transaction).await.map_err(failed)?;
-        transaction.commit().await.map_err(failed)
+        let check = self.check.as_deref();
+        let connection = &mut self.connection;
+        let work = async {
+            let mut transaction = connection.begin().await?;
+            if let Some(check) = check {
+                let check = sqlx::raw_sql(AssertSqlSafe(check));
+                check.execute(&mut *transaction).await?;
+            }
+            query.execute(&mut *transaction).await?;
+            transaction.commit().await
+        };
+        let (done, holder) = self.waiter.over(work).await;
+        done.map_err(|error| self.waiter.failure(&error, holder))
     }
 
     /// Runs a query, for what it does to this session.
@@ -278,8 +305,8 @@ impl MoveSession {
         &mut self,
         query: Query<'_, Postgres, PgArguments>,
     ) -> Result<(), Failure> {
-        let done = query.execute(&mut self.connection).await;
-        done.map(|_| ()).map_err(|error| self.failure(&error))
+        let (done, holder) = self.waiter.over(query.execute(&mut self.connection)).await;
+        done.map(|_| ()).map_err(|error| self.waiter.failure(&error, holder))
     }
 
     /// Runs statements that the server itself has put together, each by itself.
@@ -294,8 +321,9 @@ impl MoveSession {
 
     /// Runs a block of code within the transaction that is open.
     pub(super) async fn block(&mut self, text: &'static str) -> Result<(), Failure> {
-        let done = sqlx::raw_sql(text).execute(&mut self.connection).await;
-        done.map(|_| ()).map_err(|error| self.failure(&error))
+        let work = sqlx::raw_sql(text).execute(&mut self.connection);
+        let (done, holder) = self.waiter.over(work).await;
+        done.map(|_| ()).map_err(|error| self.waiter.failure(&error, holder))
     }
 
     /// Checks the term within the transaction that is open.
@@ -311,8 +339,9 @@ impl MoveSession {
     }
 
     async fn one_statement(&mut self, text: &str) -> Result<(), Failure> {
-        let done = sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut self.connection).await;
-        done.map(|_| ()).map_err(|error| self.failure(&error))
+        let work = sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut self.connection);
+        let (done, holder) = self.waiter.over(work).await;
+        done.map(|_| ()).map_err(|error| self.waiter.failure(&error, holder))
     }
 
     /// Runs statements that the server itself has put together, all or none,
@@ -351,7 +380,9 @@ impl MoveSession {
     }
 
     async fn in_open(&mut self, text: String) -> Result<Batch, Failure> {
-        let done = sqlx::raw_sql(AssertSqlSafe(text.as_str())).execute(&mut self.connection).await;
+        let work = sqlx::raw_sql(AssertSqlSafe(text.as_str())).execute(&mut self.connection);
+        let (done, holder) = self.waiter.over(work).await;
+        self.holder = holder;
         let Err(error) = done else { return Ok(Batch::Done) };
         let waited = self.give_up(error).await;
         waited.map_err(|failure| failure.detail(format!("statement: {text}")))?;
@@ -382,6 +413,12 @@ impl MoveSession {
         }
     }
 
+    /// How long each statement of this session waits for a lock from now on.
+    pub(super) async fn wait_at_most(&mut self, most: Duration) -> Result<(), Failure> {
+        let most = most.as_millis().min(i32::MAX as u128).to_string();
+        self.run(sqlx::query(sql!("move/wait.sql")).bind(most)).await
+    }
+
     /// Bounds each statement of this session from now on; zero is no bound.
     pub(super) async fn bound(&mut self, most: Duration) -> Result<(), Failure> {
         let most = most.as_millis().min(i32::MAX as u128).to_string();
@@ -396,7 +433,9 @@ impl MoveSession {
 
     /// Runs a text within the transaction that is open and that has checked the term.
     pub(super) async fn step(&mut self, text: &str) -> Result<Batch, Failure> {
-        let done = sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut self.connection).await;
+        let work = sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut self.connection);
+        let (done, holder) = self.waiter.over(work).await;
+        self.holder = holder;
         match done {
             Ok(_) => Ok(Batch::Done),
             Err(error) if WAITED.iter().any(|code| is_sqlstate(&error, code)) => {
@@ -424,8 +463,9 @@ impl MoveSession {
         let check = self.check.clone();
         let mut transaction = self.connection.begin().await.map_err(failed)?;
         for statement in bounds.into_iter().chain(check).chain(statements) {
-            let done =
-                sqlx::raw_sql(AssertSqlSafe(statement.as_str())).execute(&mut *transaction).await;
+            let work = sqlx::raw_sql(AssertSqlSafe(statement.as_str())).execute(&mut *transaction);
+            let (done, holder) = self.waiter.over(work).await;
+            self.holder = holder;
             match done {
                 Ok(_) => {}
                 Err(error) if WAITED.iter().any(|code| is_sqlstate(&error, code)) => {
@@ -442,10 +482,6 @@ impl MoveSession {
         Ok(Batch::Done)
     }
 }
-
-/// What a server says of a statement that has waited too long: no lock, a
-/// deadlock, out of time.
-const WAITED: [&str; 3] = ["55P03", "40P01", "57014"];
 
 /// What a server says where two functions fit a call alike.
 const AMBIGUOUS: &str = "42725";

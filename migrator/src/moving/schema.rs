@@ -16,7 +16,7 @@ use super::copies::check_new_copy;
 use super::dumped::{Dump, description, entry};
 use super::fingerprint;
 use super::journal::Move;
-use super::move_session::{Batch, MoveSession};
+use super::move_session::{Batch, MoveSession, WAIT_MAX};
 use super::old_copy::check_owner;
 use super::same::{Comparison, Definitions, is_read};
 use super::stream;
@@ -24,9 +24,6 @@ use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::{in_time, sql};
-
-/// How long the statements of a part may wait for locks: nobody else uses the copy.
-const LOCK_MS: u64 = 60_000;
 
 /// How long it is waited for who has locked a table of a copy that is compared by itself.
 const DUMP_MAX: Duration = Duration::from_secs(60);
@@ -311,7 +308,8 @@ async fn run(
     statements: Vec<String>,
     part: Part,
 ) -> Result<(), Failure> {
-    let bound = format!("SET LOCAL lock_timeout = {LOCK_MS}");
+    let most = context.options.stall_max.min(WAIT_MAX).as_millis();
+    let bound = format!("SET LOCAL lock_timeout = {most}");
     context.target.begin_with(vec![bound]).await?;
     let made = run_in_open(context, statements, part).await;
     let end = match made {
@@ -327,7 +325,7 @@ async fn run_in_open(
     statements: Vec<String>,
     part: Part,
 ) -> Result<(), Failure> {
-    let pids = context.target.pids().await?;
+    let pids = vec![context.target.pid()];
     let most = context.options.stall_max;
     for statement in statements {
         let step = match part {
@@ -335,12 +333,13 @@ async fn run_in_open(
             Part::Late => context.target.step(&statement).await?,
         };
         if let Batch::LockTimeout = step {
-            return Err(Failure::new("the new copy is locked by somebody")
+            let failure = Failure::new("what the new copy needs is locked by somebody")
                 .at(format!("node {}", context.target.node))
                 .hint(format!(
                     "look at pg_stat_activity there, then `shardid resume {}`",
                     context.record.id
-                )));
+                ));
+            return Err(context.target.name_holder(failure));
         }
     }
     let MoveContext { source, target, record, .. } = context;

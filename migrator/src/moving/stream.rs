@@ -9,7 +9,7 @@ use super::context::MoveContext;
 use super::event_triggers;
 use super::journal::Move;
 use super::login::{self, NewStream};
-use super::move_session::{Batch, MoveSession};
+use super::move_session::{Batch, MoveSession, WAIT_MAX};
 use super::origin;
 use crate::cuts;
 use crate::failure::Failure;
@@ -153,12 +153,15 @@ fn kinds_changed(context: &MoveContext<'_>) -> Failure {
 async fn make_slot(server: &mut MoveSession, name: &str, most: Duration) -> Result<(), Failure> {
     let began = Instant::now();
     server.bound(most).await?;
+    // It waits for one transaction after the other.
+    server.wait_at_most(Duration::ZERO).await?;
     let made = server.change(sqlx::query(sql!("move/stream/slot.sql")).bind(name)).await;
-    let Err(failure) = made else { return server.bound(Duration::ZERO).await };
+    server.wait_at_most(most.min(WAIT_MAX)).await?;
+    server.bound(Duration::ZERO).await?;
+    let Err(failure) = made else { return Ok(()) };
     if began.elapsed() < most {
         return Err(failure);
     }
-    server.bound(Duration::ZERO).await?;
     let holders: Vec<(String, String)> =
         server.rows(sqlx::query_as(sql!("move/prepared.sql", "move/check/writing.sql"))).await?;
     match holders.into_iter().next() {

@@ -14,8 +14,10 @@ pub(crate) mod look;
 mod secret;
 mod statement;
 pub(crate) mod statistics;
+mod waiting;
 
 pub(crate) use connect::{commits_wait, connect, hold_table, on_behalf, who};
 pub(crate) use error::{failure, is_sqlstate, message, part_of};
 pub(crate) use secret::Secret;
 pub(crate) use statement::sql;
+pub(crate) use waiting::{Holder, WAITED, Waiter};

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
 use crate::postgres::look::{Seen, look};
 use crate::postgres::statistics::{Skew, skew};
-use crate::postgres::{connect, failure, sql};
+use crate::postgres::{Waiter, connect, failure, sql};
 
 /// Everything that the checks look at.
 pub(crate) struct Estate<'f> {
@@ -28,6 +28,8 @@ pub(super) struct Visit {
     pub(super) seen: Seen,
     pub(super) skew: Skew,
     pub(super) columns: Vec<IdColumn>,
+    /// Why those are not known, where somebody keeps everybody from reading about a table.
+    pub(super) unread: Option<Failure>,
     pub(super) connection: PgConnection,
     pub(super) address: Address,
     /// The server process of the connection.
@@ -138,7 +140,10 @@ impl Visit {
     where
         R: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
-        rows(&mut self.connection, query).await.map_err(|error| failure(&self.node, &error))
+        let (node, address) = (self.node.clone(), self.address.clone());
+        let waiter = Waiter { node, address, pid: self.pid };
+        let (rows, holder) = waiter.over(rows(&mut self.connection, query)).await;
+        rows.map_err(|error| waiter.failure(&error, holder))
     }
 
     /// Connects anew, where the connection is lost.
@@ -159,14 +164,18 @@ async fn visit(file: &ClusterFile, node: &NodeName, address: &Address) -> Result
     let (mut connection, pid) = connected(node, address).await?;
     let skew = skew(&mut connection, node).await?;
     let seen = look(&mut connection, &file.declared, node).await?;
-    let columns = match seen.truth.extension.installed {
-        Some(_) => rows(&mut connection, sql!("verify/columns.sql"))
-            .await
-            .map_err(|error| failure(node, &error))?,
-        None => Vec::new(),
-    };
     let (node, address) = (node.clone(), address.clone());
-    Ok(Visit { node, seen, skew, columns, connection, address, pid })
+    let mut visit =
+        Visit { node, seen, skew, columns: Vec::new(), unread: None, connection, address, pid };
+    if visit.seen.truth.extension.installed.is_some() {
+        match visit.rows(sql!("verify/columns.sql")).await {
+            Ok(columns) => visit.columns = columns,
+            // Anybody may lock a table of his own: that hides nothing else.
+            Err(failure) if failure.is_answer() => visit.unread = Some(failure),
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(visit)
 }
 
 async fn rows<R>(connection: &mut PgConnection, query: &'static str) -> Result<Vec<R>, sqlx::Error>

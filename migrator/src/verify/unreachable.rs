@@ -6,7 +6,9 @@ use super::{Estate, Finding};
 
 pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (node, failure) in &estate.unreachable {
+    let unread = estate.visits.iter().filter_map(|it| Some((&it.node, it.unread.as_ref()?)));
+    let unreachable = estate.unreachable.iter().map(|(node, failure)| (node, failure));
+    for (node, failure) in unreachable.chain(unread) {
         for (message, hint) in failure.messages() {
             // Failures of a node name it themselves.
             let message = message.strip_prefix(&format!("node {node}: ")).unwrap_or(message);

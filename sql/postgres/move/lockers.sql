@@ -1,7 +1,7 @@
 -- Who keeps others from reading a table here, each for a person, and what ends it: a look waits for nobody else.
 , locker AS (
     SELECT coalesce(a.xact_start, a.state_change) AS since,
-           format('process %s (%s, %s for %s s)', a.pid, concat_ws(' ', a.usename, nullif(a.application_name, '')), a.state,
+           format('process %s (%s, %s for %s s)', a.pid, concat_ws(' ', coalesce(a.usename, a.backend_type), nullif(a.application_name, '')), a.state,
                   floor(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, a.state_change)))) AS who,
            format('SELECT pg_terminate_backend(%s)', a.pid) AS how, a.pid, NULL AS locks
       FROM pg_stat_activity a

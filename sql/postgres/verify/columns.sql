@@ -25,6 +25,8 @@ WITH home AS (
     -- next_id(5), and a shard's own next_id(), whose body says next_id(5, ...)
     SELECT d.adrelid, d.adnum, said.shard, h.layout, h.sequence
       FROM pg_attrdef d
+      -- What is temporary is of one session alone.
+      JOIN pg_class c ON c.oid = d.adrelid AND c.relpersistence <> 't'
       JOIN pg_depend p ON p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid
        AND p.refclassid = 'pg_proc'::regclass
       JOIN pg_proc f ON f.oid = p.refobjid AND f.proname = 'next_id'

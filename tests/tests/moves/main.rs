@@ -42,6 +42,7 @@ mod switched;
 mod traffic;
 mod unseen;
 mod versions;
+mod waits;
 mod zoo;
 mod zoo_back;
 mod zoo_kinds;

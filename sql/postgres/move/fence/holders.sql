@@ -7,7 +7,7 @@
        AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
 ), holder AS (
     SELECT a.xact_start AS since,
-           format('process %s (%s, %s for %s s)', a.pid, concat_ws(' ', a.usename, nullif(a.application_name, '')), a.state,
+           format('process %s (%s, %s for %s s)', a.pid, concat_ws(' ', coalesce(a.usename, a.backend_type), nullif(a.application_name, '')), a.state,
                   floor(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, a.state_change)))) AS who
       FROM pg_stat_activity a
      WHERE a.pid <> pg_backend_pid() AND a.pid IN (SELECT h.pid FROM held h)
