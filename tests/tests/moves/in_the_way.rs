@@ -532,3 +532,21 @@ fn a_lock_that_keeps_definitions_from_being_read_ends_a_move() {
     client.batch_execute("ROLLBACK").unwrap();
     estate.run(&["resume", "1"]).ok();
 }
+
+/// What keeps a name looked there for every command of anybody.
+#[test]
+fn a_role_that_may_not_look_at_roles_makes_what_it_likes_beside_a_move() {
+    let (estate, schema) = estate();
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    for node in ["pg1", "pg2"] {
+        estate.psql(node, "REVOKE SELECT ON pg_roles, pg_database FROM PUBLIC; REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC");
+    }
+    for place in ["copying/before-AwaitCopy", "following/before-next"] {
+        let held = estate.run_held(place, &MOVE);
+        for node in ["pg1", "pg2"] {
+            estate.psql(node, "SET ROLE alice; CREATE TEMP TABLE t (i int)");
+        }
+        assert_eq!(held.let_go().code, 0, "{place}");
+        estate.run(&["rollback", &estate.last_move(0), "--yes"]).ok();
+    }
+}
