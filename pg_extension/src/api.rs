@@ -387,7 +387,7 @@ fn go_on_beyond(sequence: Option<pg_sys::Oid>, shard: Option<i64>, layout: Optio
     held::while_locked(sequence, || {
         let last = last_id_by_horizon(&rule, shard).max(of_tick);
         // One that was dropped meanwhile gives no ids.
-        let _ = sequence::go_on_above(sequence, last, backend::timeline());
+        let _ = sequence::go_on_beyond(sequence, last, backend::timeline());
     });
 }
 

@@ -201,6 +201,25 @@ pub(crate) fn go_on_above(
     }
 }
 
+/// The same, where the page knows what it has given out: what does not know that begins beyond the horizon anyway.
+pub(crate) fn go_on_beyond(
+    sequence: pg_sys::Oid,
+    last: i64,
+    timeline: Timeline,
+) -> Result<(), Unusable> {
+    // SAFETY: as `go_on_above`.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            let (page, place) = Page::open_any_file(sequence)?;
+            if let Some(known) = page.seen().trace_of(place.file(timeline.number)) {
+                stand_at(&page, place, known.last.max(last), false, timeline);
+            }
+            ffi::UnlockReleaseBuffer(page.buffer);
+            Ok(())
+        })
+    }
+}
+
 /// Has a generator stand at an id, and leaves the trace that says so.
 ///
 /// # Safety
