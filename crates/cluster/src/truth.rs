@@ -426,6 +426,11 @@ pub struct NodeTruth {
 }
 
 impl NodeTruth {
+    /// Shards that are open here, and have the triggers of a fence still.
+    pub fn left_fences(&self) -> ShardSet {
+        self.fences.and(&self.open)
+    }
+
     /// Shards that exist here, open or fenced.
     pub fn held(&self) -> ShardSet {
         self.open.or(&self.fenced)

@@ -197,10 +197,18 @@ enum Phase {
     Open,
     Following,
     Forget,
+    Unfence,
 }
 
-const PHASES: [Phase; 6] =
-    [Phase::Extension, Phase::Catalog, Phase::Shards, Phase::Open, Phase::Following, Phase::Forget];
+const PHASES: [Phase; 7] = [
+    Phase::Extension,
+    Phase::Catalog,
+    Phase::Shards,
+    Phase::Open,
+    Phase::Following,
+    Phase::Forget,
+    Phase::Unfence,
+];
 
 fn phase(step: &Step) -> Phase {
     match step {
@@ -216,6 +224,7 @@ fn phase(step: &Step) -> Phase {
             Phase::Following
         }
         Step::RemoveNode { .. } => Phase::Forget,
+        Step::TakeAwayFences { .. } => Phase::Unfence,
     }
 }
 
@@ -232,7 +241,7 @@ async fn take_steps(
         let keeper = sessions.get_mut(&file.declared.catalog).expect("the file was checked");
         lock::check(&mut keeper.connection, &file.declared.catalog).await?;
         match now {
-            Phase::Extension | Phase::Shards | Phase::Open => {
+            Phase::Extension | Phase::Shards | Phase::Open | Phase::Unfence => {
                 side_by_side(file, plan, &steps, sessions).await?;
             }
             // One after the other: nodes on one server share its roles.
@@ -325,6 +334,9 @@ async fn try_take(
             session.place_shards(declared, &plan.map, *to, shards).await?;
         }
         Step::OpenShards { node, shards } => moving::open_shards(file, node, shards).await?,
+        Step::TakeAwayFences { node, shards } => {
+            moving::take_away_fences(file, node, shards).await?;
+        }
         Step::RemoveNode { node } => session.remove_node(node).await?,
         Step::LetFollow { followers, .. } => {
             for (follower, role) in followers {

@@ -5,11 +5,15 @@ use shardid_cluster::{LeftoverKind, MoveState};
 use super::context::MoveContext;
 use super::drop_copy::drop_schema;
 use super::journal::Leftover;
+use super::take_away::{self, Kept};
 use super::{fence, stream};
 use crate::failure::Failure;
 
 /// What is left to remove once a move is done.
 pub(super) async fn clean_up(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let (shard, schema) = (context.record.shard, context.record.schema.clone());
+    let kept = take_away::patiently(&mut context.target, shard, &schema).await?;
+    tell(context, kept);
     let Some(earlier) = context.record.rollback_of else {
         return stream::let_names(context).await;
     };
@@ -34,7 +38,17 @@ pub(super) async fn remove_all(context: &mut MoveContext<'_>) -> Result<(), Fail
     for left in context.journal.leftovers(context.record.id).await? {
         remove_by_name(context, &left).await?;
     }
+    let (shard, schema) = (context.record.shard, context.record.schema.clone());
+    let kept = take_away::patiently(&mut context.source, shard, &schema).await?;
+    tell(context, kept);
     stream::let_names(context).await
+}
+
+/// Says what stays of the fence around a shard that takes writes again.
+fn tell(context: &MoveContext<'_>, kept: Option<Kept>) {
+    if let Some(kept) = kept {
+        context.say(kept);
+    }
 }
 
 async fn remove_by_name(context: &mut MoveContext<'_>, left: &Leftover) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 //! How is a copy of a shard dropped, and nothing else with it?
 
 use super::copies::{check_made_since, takes_along};
-use super::fence;
+use super::held::held;
 use super::journal::Move;
 use super::move_session::{AGAIN, Batch, MoveSession};
 use super::progress::line;
@@ -28,7 +28,7 @@ pub(super) async fn drop_schema(server: &mut MoveSession, record: &Move) -> Resu
         begin
     };
     if let Batch::LockTimeout = server.begin_with(begin(QUIET_MS)).await? {
-        let waits = fence::held(server, schema, "the copy cannot be dropped yet").await;
+        let waits = held(server, schema, "the copy cannot be dropped yet").await;
         for (message, _) in waits.messages() {
             line(format_args!("  node {}: {message}", server.node));
         }
@@ -101,5 +101,5 @@ async fn gone_with_it(server: &mut MoveSession) -> Result<Vec<String>, Failure> 
 
 async fn still_used(server: &mut MoveSession, record: &Move) -> Failure {
     let what = format!("could not drop the copy in schema {}", record.schema);
-    fence::held(server, &record.schema, &what).await.hint(AGAIN)
+    held(server, &record.schema, &what).await.hint(AGAIN)
 }

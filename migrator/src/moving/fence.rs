@@ -9,12 +9,13 @@ use sqlx::FromRow;
 use super::ahead::{close_and_open, open_behind_fence, open_on_both};
 use super::context::MoveContext;
 use super::elsewhere::{Elsewhere, Generators};
+use super::held::{held, holders, writer};
 use super::home::{Home, is_open};
 use super::journal::Move;
 use super::move_session::{AGAIN, Batch, MoveSession};
 use super::outcome::Fence;
 use super::progress::line;
-use super::sequences;
+use super::{sequences, take_away};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
@@ -29,9 +30,6 @@ const LOCK_MS_MAX: u64 = 400;
 
 /// Locks that are only taken for a moment wait no longer than this.
 const LOCK_MS: u64 = 10_000;
-
-/// What is of no use any more goes only where nobody has to wait for that for longer.
-const DROP_MS: u64 = 100;
 
 pub(super) async fn raise(
     context: &mut MoveContext<'_>,
@@ -138,33 +136,16 @@ pub(super) async fn lower_shard(
     shard: Shard,
     schema: &str,
 ) -> Result<(), Failure> {
-    let shard = shard.as_sql();
-    let query = sqlx::query_scalar(sql!("move/fence/stands.sql")).bind(shard).bind(schema);
+    let number = shard.as_sql();
+    let query = sqlx::query_scalar(sql!("move/fence/stands.sql")).bind(number).bind(schema);
     if source.column::<bool>(query).await? == [true] {
-        let query = sqlx::query_scalar(sql!("move/fence/lower.sql")).bind(shard);
+        let query = sqlx::query_scalar(sql!("move/fence/lower.sql")).bind(number);
         let statements = source.column(query).await?;
         if let Batch::LockTimeout = source.all_or_none(statements, LOCK_MS).await? {
             let what = "could not take the fence down";
             return Err(held(source, schema, what).await);
         }
-        switch_off(source, shard, schema).await?;
-    }
-    Ok(())
-}
-
-/// Takes away the triggers around a shard that is open, which let everybody write, as far as nobody is in
-/// the way: to switch one off waits for VACUUM and its like, to drop it for readers, too.
-pub(super) async fn switch_off(
-    server: &mut MoveSession,
-    shard: i32,
-    schema: &str,
-) -> Result<(), Failure> {
-    for text in [sql!("move/fence/switch_off.sql"), sql!("move/fence/remove.sql")] {
-        let query = sqlx::query_scalar(text).bind(shard).bind(schema);
-        let statements = server.column(query).await?;
-        if !statements.is_empty() {
-            server.all_or_none(statements, DROP_MS).await?;
-        }
+        take_away::in_passing(source, shard, schema).await?;
     }
     Ok(())
 }
@@ -177,37 +158,6 @@ fn resume(record: &Move) -> String {
         "SELECT pg_terminate_backend(…) there ends one; then `shardid resume {}` goes on",
         record.id
     )
-}
-
-/// Who holds what could not be had in time.
-pub(super) async fn held(server: &mut MoveSession, schema: &str, what: &str) -> Failure {
-    let whose = match (server.take_holder(), holders(server, schema).await) {
-        (Some(holder), _) => format!("it has waited for {holder}"),
-        (None, Some(holders)) => {
-            format!("locks on tables of schema {schema} are held by {holders}")
-        }
-        (None, None) => match writer(server).await {
-            Some(writer) => format!("perhaps it has waited for what is written by {writer}"),
-            None => "somebody held a lock on the shard's tables or sequences".to_owned(),
-        },
-    };
-    Failure::new(format!("{what}: {whose}")).at(format!("node {}", server.node))
-}
-
-/// Who holds locks on the tables of a schema that keep writers or a fence out, if anybody does.
-async fn holders(server: &mut MoveSession, schema: &str) -> Option<String> {
-    let query =
-        sqlx::query_scalar(sql!("move/prepared.sql", "move/fence/holders.sql")).bind(schema);
-    let holders: Vec<String> = server.column(query).await.unwrap_or_default();
-    (!holders.is_empty()).then(|| holders.join(", "))
-}
-
-/// Who has written for the longest time on a server without an end: a right that is granted, or a name that is
-/// changed, locks no table, and keeps others from changing it all the same.
-async fn writer(server: &mut MoveSession) -> Option<String> {
-    let query = sqlx::query_as(sql!("move/prepared.sql", "move/check/writing.sql"));
-    let writers: Vec<(String, String)> = server.rows(query).await.unwrap_or_default();
-    writers.into_iter().next().map(|(who, _)| who)
 }
 
 /// Makes of the source an old copy that refuses clients by the new node's name.
@@ -320,7 +270,7 @@ pub(super) async fn open_on(
         .bind(floors);
     statements.extend(target.column::<String>(query).await?);
     match target.all_or_none(statements, LOCK_MS).await? {
-        Batch::Done => switch_off(target, record.shard.as_sql(), &record.schema).await,
+        Batch::Done => take_away::in_passing(target, record.shard, &record.schema).await,
         Batch::LockTimeout => {
             let what = "could not open the shard";
             Err(held(target, &record.schema, what).await.hint(resume(record)))

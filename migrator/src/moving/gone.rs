@@ -15,7 +15,7 @@ use super::journal::{Leftover, Move, MoveJournal};
 use super::member::check_member;
 use super::move_session::MoveSession;
 use super::old_copy::forget_old_copy;
-use super::{stream, watch};
+use super::{stream, take_away, watch};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -168,6 +168,7 @@ async fn give_up(
                     remove(&mut journal, &mut source, &left).await?;
                 }
                 remove_sync_slots(file, &mut source, &record.target).await?;
+                take_away::or_say(&mut source, record.shard, &record.schema).await?;
                 stream::let_name(&mut source, &record.stream()).await?;
             }
             other => unreachable!("{other:?} is no part of giving up"),
@@ -203,6 +204,7 @@ async fn open_target(
             Effect::TellNodes => fence::tell_of(file, record.shard, &[&record.target]).await?,
             // Of a copy, what is left is the old copy's, which is forgotten with its node below.
             Effect::CleanUp => {
+                take_away::or_say(&mut target, record.shard, &record.schema).await?;
                 stream::let_name(&mut target, &record.stream()).await?;
                 let Some(earlier) = record.rollback_of else { continue };
                 for id in [id, earlier] {

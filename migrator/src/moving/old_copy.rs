@@ -12,7 +12,7 @@ use super::home::Home;
 use super::journal::{Move, MoveJournal, overtaken};
 use super::member::check_member;
 use super::move_session::MoveSession;
-use super::{fence, stream, watch};
+use super::{stream, take_away, watch};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::{ids, sql};
@@ -225,7 +225,7 @@ async fn drop_old_copy(
         return Err(going_back(&mut journal, id).await?.unwrap_or_else(|| overtaken(id)));
     }
     // What somebody's reading has kept there since the shard was opened.
-    fence::switch_off(&mut target, record.shard.as_sql(), &record.schema).await?;
+    take_away::or_say(&mut target, record.shard, &record.schema).await?;
     for left in journal.leftovers(id).await? {
         let on_source = left.node == record.source;
         let (here, there) =
@@ -264,7 +264,7 @@ pub(super) async fn forget_old_copy(
     if !journal.begin_retire(id).await? {
         return Err(going_back(&mut journal, id).await?.unwrap_or_else(|| overtaken(id)));
     }
-    fence::switch_off(&mut target, record.shard.as_sql(), &record.schema).await?;
+    take_away::or_say(&mut target, record.shard, &record.schema).await?;
     for left in journal.leftovers(id).await? {
         let here = left.node == record.target;
         match left.kind {

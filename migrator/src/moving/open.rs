@@ -1,4 +1,4 @@
-//! Opening shards that no move is going to open.
+//! Opening shards that no move is going to open, and taking away what fences have left around open ones.
 
 use std::time::Duration;
 
@@ -9,11 +9,12 @@ use super::back::open_on_source;
 use super::context::MoveContext;
 use super::elsewhere::Elsewhere;
 use super::fence::{self, lower_shard};
-use super::home::Home;
+use super::home::{Home, is_open};
 use super::journal::{Move, MoveJournal, older_catalog};
 use super::move_session::{AGAIN, MoveSession, Term};
 use super::options::{Options, Verify};
 use super::progress::MoveProgress;
+use super::take_away;
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -48,6 +49,62 @@ async fn open(
     server: &mut MoveSession,
     shard: Shard,
 ) -> Result<(), Failure> {
+    let number = take_in_hand(journal, server, shard).await?;
+    match Home::of(server, shard).await? {
+        Some(home) if home.state != "moved" => {
+            let lowered = lower_shard(server, shard, &home.schema).await;
+            lowered.map_err(|failure| failure.hint(AGAIN))?;
+            take_away::or_say(server, shard, &home.schema).await
+        }
+        _ => {
+            let opened = open_closed(file, journal, server, shard, number).await;
+            opened.map_err(|failure| failure.hint(AGAIN))
+        }
+    }
+}
+
+/// Takes away what fences have left around shards that are open on a node, each by itself.
+pub(crate) async fn take_away_fences(
+    file: &ClusterFile,
+    node: &NodeName,
+    shards: &ShardSet,
+) -> Result<(), Failure> {
+    // As where shards are opened.
+    let mut journal = MoveJournal::open(file).await?;
+    let mut server = MoveSession::connect(file, node).await?;
+    let mut failures = Vec::new();
+    for shard in shards.iter() {
+        if let Err(failure) = unfence(&mut journal, &mut server, shard).await {
+            failures.push(failure);
+        }
+    }
+    Failure::all(failures).map_or(Ok(()), Err)
+}
+
+async fn unfence(
+    journal: &mut MoveJournal,
+    server: &mut MoveSession,
+    shard: Shard,
+) -> Result<(), Failure> {
+    take_in_hand(journal, server, shard).await?;
+    if let Some(home) = Home::of(server, shard).await?.filter(|home| home.state == "open") {
+        let taken = take_away::all_or_fail(server, shard, &home.schema).await;
+        taken.map_err(|failure| failure.hint(AGAIN))?;
+    }
+    match is_open(server, shard).await? {
+        true => Ok(()),
+        false => Err(Failure::new(format!("shard {shard} is not open any more"))
+            .at(format!("node {}", server.node))
+            .hint("`shardid plan` shows what is to be done now")),
+    }
+}
+
+/// Claims a shard that no move is about for a term of its own, which it returns.
+async fn take_in_hand(
+    journal: &mut MoveJournal,
+    server: &mut MoveSession,
+    shard: Shard,
+) -> Result<i64, Failure> {
     journal.lock(shard).await?;
     // Since the plan was made.
     let query = sqlx::query_scalar(sql!("move/journal/is_free.sql"));
@@ -59,16 +116,7 @@ async fn open(
     let number = draw_term(journal, 0).await?;
     let number = claim(journal, &mut [&mut *server], shard, number).await?;
     cuts::at(format_args!("open/claimed"));
-    match Home::of(server, shard).await? {
-        Some(home) if home.state != "moved" => {
-            let lowered = lower_shard(server, shard, &home.schema).await;
-            lowered.map_err(|failure| failure.hint(AGAIN))
-        }
-        _ => {
-            let opened = open_closed(file, journal, server, shard, number).await;
-            opened.map_err(|failure| failure.hint(AGAIN))
-        }
-    }
+    Ok(number)
 }
 
 /// Claims a shard on nodes by a term that was drawn, or by a higher one. Returns which.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardid_cluster::{CopyAhead, NodeName, Shard, ShardSet};
 use sqlx::FromRow;
 
-use super::{Estate, Finding};
+use super::{Estate, Finding, left_fences};
 use crate::failure::Failure;
 use crate::moving::ahead::{
     COMPARE, OldCopy, cut_off as unfollowed, mend, problem, retire_instead,
@@ -61,6 +61,8 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     let mut ranked: Vec<(usize, Finding)> = Vec::new();
     ranked.extend(lost_by_nodes(estate).await?.into_iter().map(|finding| (ORDER.len(), finding)));
     ranked.extend(cut_off(estate, &seen).await?.into_iter().map(|finding| (ORDER.len(), finding)));
+    let fences = left_fences::find(estate).await?;
+    ranked.extend(fences.into_iter().map(|finding| (ORDER.len(), finding)));
     let places = Places::look(estate).await?;
     let nowhere = nowhere(estate);
     let ahead = estate.truth().map(|truth| truth.copies_ahead()).unwrap_or_default();

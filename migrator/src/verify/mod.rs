@@ -11,6 +11,7 @@ mod foreign_defaults;
 mod foreign_ids;
 mod guards;
 mod layouts;
+mod left_fences;
 mod leftovers;
 mod map_copies;
 mod nowhere;

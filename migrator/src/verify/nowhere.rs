@@ -132,7 +132,7 @@ async fn shut(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
     let mut behind = Vec::new();
     for visit in &estate.visits {
         let truth = &visit.seen.truth;
-        let fenced = truth.fenced.or(&truth.fences).and(&map.on(&visit.node));
+        let fenced = truth.fenced.and(&map.on(&visit.node));
         let shut = fenced.without(&moving).without(&open_elsewhere(&visit.node));
         if !shut.is_empty() {
             behind.push((visit.node.clone(), shut));

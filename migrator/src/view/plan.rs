@@ -47,7 +47,10 @@ fn room_of(step: &Step) -> &'static str {
         | Step::WriteNode { .. }
         | Step::RemoveNode { .. } => "catalog",
         Step::WriteMap { .. } | Step::RebuildMap { .. } => "map",
-        Step::CreateShards { .. } | Step::TellNode { .. } | Step::OpenShards { .. } => "shards",
+        Step::CreateShards { .. }
+        | Step::TellNode { .. }
+        | Step::OpenShards { .. }
+        | Step::TakeAwayFences { .. } => "shards",
         Step::LetFollow { .. } | Step::Connect { .. } | Step::ForgetFollowers { .. } => "following",
     }
 }
@@ -122,6 +125,12 @@ fn lines(step: &Step) -> Vec<String> {
             let which = shards_of(shards);
             vec![format!("~ {node}: open {which} (no move goes on with them)")]
         }
+        Step::TakeAwayFences { node, shards } => {
+            let which = shards_of(shards);
+            vec![format!(
+                "~ {node}: take away what a fence has left around {which} (open, and it slows writes)"
+            )]
+        }
         Step::RemoveNode { node } => vec![format!("- {node}: forget")],
         Step::LetFollow { node, followers } => {
             vec![format!("+ {node}: let {} follow, by a role for each", names_of(followers))]
@@ -176,6 +185,9 @@ pub(crate) fn done(step: &Step) -> String {
         Step::TellNode { node, to, .. } => format!("{node}: has map version {to}"),
         Step::OpenShards { node, shards } => {
             format!("{node}: {} can be written to again", counted(shards.len(), "shard"))
+        }
+        Step::TakeAwayFences { node, shards } => {
+            format!("{node}: nothing of a fence is left around {}", counted(shards.len(), "shard"))
         }
         Step::RemoveNode { node } => format!("{node}: forgotten"),
         Step::LetFollow { node, followers } => {
@@ -257,6 +269,9 @@ fn step_json(step: &Step) -> Value {
         }),
         Step::OpenShards { node, shards } => json!({
             "do": "open_shards", "node": node.as_str(), "shards": shards.to_string(), "count": count(shards),
+        }),
+        Step::TakeAwayFences { node, shards } => json!({
+            "do": "take_away_fences", "node": node.as_str(), "shards": shards.to_string(), "count": count(shards),
         }),
         Step::RemoveNode { node } => json!({"do": "remove_node", "node": node.as_str()}),
         Step::LetFollow { node, followers } => {

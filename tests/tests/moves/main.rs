@@ -17,6 +17,7 @@ mod gone;
 mod guard;
 mod hints;
 mod in_the_way;
+mod left_fence;
 mod letter;
 mod lost;
 mod lost_twice;

@@ -96,6 +96,14 @@ pub enum Step {
         /// The shards.
         shards: ShardSet,
     },
+    /// Takes away the triggers that a fence has left on the tables of shards that are open, and that no move
+    /// is about: they refuse nothing, and each write pays for them.
+    TakeAwayFences {
+        /// The node.
+        node: NodeName,
+        /// The shards.
+        shards: ShardSet,
+    },
     /// Forgets a node that holds no shards.
     RemoveNode {
         /// The node.
@@ -135,6 +143,7 @@ impl Step {
             | Self::CreateShards { node, .. }
             | Self::TellNode { node, .. }
             | Self::OpenShards { node, .. }
+            | Self::TakeAwayFences { node, .. }
             | Self::RemoveNode { node }
             | Self::LetFollow { node, .. }
             | Self::Connect { node, .. }

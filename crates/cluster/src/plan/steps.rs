@@ -54,8 +54,7 @@ pub(super) fn steps(
         steps.extend(tell(name, seen, &map, &others));
     }
     for (name, seen) in in_file_order(declared, truth) {
-        let shut = seen.fenced.or(&seen.fences).or(&truth.awaited(name));
-        let shut = shut.or(&truth.recalled(name));
+        let shut = seen.fenced.or(&truth.awaited(name)).or(&truth.recalled(name));
         let shut = shut.and(&map.on(name)).without(&truth.catalog.moving);
         if !shut.is_empty() {
             steps.push(Step::OpenShards { node: name.clone(), shards: shut });
@@ -70,6 +69,13 @@ pub(super) fn steps(
     for name in truth.catalog.nodes.keys() {
         if declared.node(name).is_none() {
             steps.push(Step::RemoveNode { node: name.clone() });
+        }
+    }
+    // At the end: whoever reads for long is in the way of this, and of nothing else.
+    for (name, seen) in in_file_order(declared, truth) {
+        let left = seen.left_fences().and(&map.on(name)).without(&truth.catalog.moving);
+        if !left.is_empty() {
+            steps.push(Step::TakeAwayFences { node: name.clone(), shards: left });
         }
     }
     let notes = notes(declared, truth, &map);

@@ -170,6 +170,10 @@ fn take(declared: &Declared, truth: &mut Truth, step: &Step) {
                 newest: *to,
             });
         }
+        Step::TakeAwayFences { node, shards } => {
+            let seen = truth.nodes.get_mut(node).unwrap();
+            seen.fences = seen.fences.without(shards);
+        }
         Step::OpenShards { node, shards } => {
             assert!(shards.without(&truth.catalog.map.on(node)).is_empty(), "opened elsewhere");
             assert!(shards.and(&truth.catalog.moving).is_empty(), "a move has it in hand");

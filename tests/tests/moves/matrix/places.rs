@@ -20,6 +20,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("rebuild/", "a catalog that is made anew beside a mover: tests/moves/rebuild.rs"),
     ("reopened/", "a source that was promoted without its fence: tests/moves/switched.rs"),
     ("made/", "a table that is renamed while a copy is made: tests/moves/in_the_way.rs"),
+    (
+        "apply/before-Unfence-",
+        "what a fence has left around an open shard: tests/moves/left_fence.rs",
+    ),
     ("tickets/", "a change of ticket servers: tests/tickets/cut.rs and second.rs"),
     ("schema/before-grants", "a server of tickets: tests/tickets"),
 ];

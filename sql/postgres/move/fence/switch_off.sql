@@ -1,9 +1,0 @@
--- Switches the triggers of a fence off in a schema ($2) of a shard ($1) that is open: they let
--- everybody write. What guards the old copy of a shard that lives elsewhere stays.
-SELECT format('ALTER TABLE ONLY %I.%I DISABLE TRIGGER %I', n.nspname, c.relname, t.tgname) AS statement
-  FROM pg_trigger t
-  JOIN pg_class c ON c.oid = t.tgrelid
-  JOIN pg_namespace n ON n.oid = c.relnamespace
- WHERE n.nspname = $2 AND t.tgfoid = to_regprocedure('shardid.refuse_write()') AND t.tgenabled <> 'D'
-   AND EXISTS (SELECT FROM shardid.shard WHERE shard = $1 AND state = 'open')
- ORDER BY c.oid, t.tgname
