@@ -10,7 +10,7 @@ use super::member::check_member;
 use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::postgres::descent::{DescentRow, Owner};
+use crate::postgres::descent::{DescentRow, Owner, SlotFault};
 use crate::postgres::sql;
 
 /// An old copy, and what is noted of the node that it was moved to.
@@ -54,7 +54,7 @@ impl Owner {
 /// Of which server and timeline a node's writes are.
 pub(super) async fn descent(server: &mut MoveSession) -> Result<Owner, Failure> {
     let row: Option<DescentRow> =
-        server.row(sqlx::query_as(sql!("move/clean/descent.sql"))).await?;
+        server.row(sqlx::query_as(sql!("move/slots.sql", "move/clean/descent.sql"))).await?;
     let standby = || Failure::new("it is a standby").at(format!("node {}", server.node));
     row.map(Owner::from).ok_or_else(standby)
 }
@@ -196,10 +196,10 @@ pub(crate) async fn check_way_back(file: &ClusterFile, record: &Move) -> Result<
     if let Some(why) = why {
         return Err(refused(record, why).detail("it cannot be gone back to"));
     }
-    match owner.slots.contains(&record.way_back_stream()) {
-        true => Ok(()),
-        false => {
-            let Cut { problem, instead } = no_slot(file, record);
+    match owner.fault(&record.way_back_stream()) {
+        None => Ok(()),
+        Some(fault) => {
+            let Cut { problem, instead } = no_slot(file, record, fault);
             Err(Failure::new(problem).hint(instead))
         }
     }
@@ -209,10 +209,11 @@ pub(crate) async fn check_way_back(file: &ClusterFile, record: &Move) -> Result<
 pub(crate) fn cut_off(
     kind: &str,
     name: &str,
+    fault: SlotFault,
     shard: impl std::fmt::Display,
     source: impl std::fmt::Display,
 ) -> String {
-    format!("{kind} {name} is gone, and the old copy of shard {shard} on {source} follows no more")
+    format!("{kind} {name} {fault}, and the old copy of shard {shard} on {source} follows no more")
 }
 
 /// What is to be done about it.
@@ -280,12 +281,12 @@ async fn part(
         }
         None => descent(target).await?,
     };
-    let is_cut_off = record.way_back && !owner.slots.contains(&record.way_back_stream());
-    let failure = || {
-        let Cut { problem, instead } = no_slot(file, record);
-        Failure::new(problem).hint(after_standing(record, moves, instead))
-    };
-    Ok(is_cut_off.then(|| Parted { is_ahead: false, failure: failure() }))
+    let fault = owner.fault(&record.way_back_stream()).filter(|_| record.way_back);
+    Ok(fault.map(|fault| {
+        let Cut { problem, instead } = no_slot(file, record, fault);
+        let failure = Failure::new(problem).hint(after_standing(record, moves, instead));
+        Parted { is_ahead: false, failure }
+    }))
 }
 
 /// What is to be done with an old copy, after what another move of its shard wants, if one of these stands.
@@ -309,9 +310,9 @@ struct Cut {
     instead: String,
 }
 
-fn no_slot(file: &ClusterFile, record: &Move) -> Cut {
+fn no_slot(file: &ClusterFile, record: &Move, fault: SlotFault) -> Cut {
     let Move { id, shard, source, target, .. } = record;
-    let problem = cut_off("slot", &record.way_back_stream(), shard, source);
+    let problem = cut_off("slot", &record.way_back_stream(), fault, shard, source);
     let instead = match file.address(source) {
         Ok(_) => retire_instead(*id),
         Err(_) => format!(

@@ -13,6 +13,7 @@ use super::stop::check_stop;
 use super::throttle;
 use super::{origin, schema, sequences, stream, unseen};
 use crate::failure::Failure;
+use crate::postgres::descent::SlotFault;
 use crate::postgres::sql;
 
 /// How far behind the target may be when the fence is raised.
@@ -272,10 +273,18 @@ pub(super) async fn await_close(context: &mut MoveContext<'_>) -> Result<(), Fai
     // So that its server need not keep what the source has sent.
     if context.record.way_back && context.record.rollback_of.is_none() {
         let name = context.record.way_back_stream();
-        let gone = sqlx::query_scalar::<_, bool>(sql!("move/stream/slot_gone.sql")).bind(&name);
-        // As on a standby that has taken over: what it lacks of the copy nobody sends again.
-        if context.target.column(gone).await? == [true] {
-            return Err(origin::slot_is_gone(&context.record, &context.target.node, &name));
+        match origin::slot_fault(&mut context.target, &name).await? {
+            None => {}
+            // As on a standby that has taken over: what it lacks of the copy nobody sends again.
+            Some(fault @ SlotFault::Gone) => {
+                let node = &context.target.node;
+                return Err(origin::slot_is_no_more(&context.record, node, &name, fault));
+            }
+            // Everything up to here came from the source: another one does as well.
+            Some(SlotFault::Lost) => {
+                stream::remove_slot(&mut context.target, &name).await?;
+                stream::prepare_way_back(context).await?;
+            }
         }
         context.target.change(sqlx::query(sql!("move/stream/advance.sql")).bind(name)).await?;
     }
@@ -346,11 +355,16 @@ async fn lag(
     slot: &str,
     position: Option<&str>,
 ) -> Result<Lag, Failure> {
-    let query = sqlx::query_as(sql!("move/stream/lag.sql")).bind(slot).bind(position);
-    let row: Option<(Option<i64>, bool, Option<i64>)> = context.source.row(query).await?;
-    let Some((bytes, active, position)) = row else {
-        let node = context.source.node.clone();
-        return Err(origin::cannot_follow(context, &node, slot).await);
+    let query =
+        sqlx::query_as(sql!("move/slots.sql", "move/stream/lag.sql")).bind(slot).bind(position);
+    let row: Option<(Option<i64>, bool, Option<i64>, bool)> = context.source.row(query).await?;
+    let (bytes, active, position) = match row {
+        Some((bytes, active, position, false)) => (bytes, active, position),
+        none => {
+            let fault = none.map_or(SlotFault::Gone, |_| SlotFault::Lost);
+            let node = context.source.node.clone();
+            return Err(origin::cannot_follow(context, &node, slot, fault).await);
+        }
     };
     Ok(Lag { bytes: bytes.unwrap_or(i64::MAX), active, position: position.unwrap_or(0) })
 }

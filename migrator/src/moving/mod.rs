@@ -72,7 +72,7 @@ pub(crate) use open::{open_shards, take_away_fences};
 pub(crate) use options::{Options, Verify};
 pub(crate) use origin::lost_sources;
 pub(crate) use progress::line;
-pub(crate) use readers::{Reader, readers};
+pub(crate) use readers::{Reader, lost_streams, readers};
 pub(crate) use schema::look_at_way_back;
 pub(crate) use sizes::shard_sizes;
 pub(crate) use stop::{asked as asked_to_stop, stop, watch_for_interrupts};

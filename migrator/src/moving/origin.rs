@@ -12,6 +12,7 @@ use super::journal::{Leftover, Move, MoveJournal};
 use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
+use crate::postgres::descent::SlotFault;
 use crate::postgres::sql;
 
 /// Notes what the source is, right before the copy begins.
@@ -39,16 +40,35 @@ pub(super) async fn cannot_follow(
     context: &mut MoveContext<'_>,
     node: &NodeName,
     slot: &str,
+    fault: SlotFault,
 ) -> Failure {
     match refuse(context).await {
         Ok(Some(refused)) => refused,
-        _ => slot_is_gone(&context.record, node, slot),
+        _ => slot_is_no_more(&context.record, node, slot, fault),
     }
 }
 
-/// What follows by a slot that somebody has dropped, or that a standby which took over never had.
-pub(super) fn slot_is_gone(record: &Move, node: &NodeName, slot: &str) -> Failure {
-    Failure::new(format!("replication slot {slot} is gone")).at(format!("node {node}")).hint(
+/// Why nobody can follow by a slot of a node any more, if that is so.
+pub(super) async fn slot_fault(
+    server: &mut MoveSession,
+    slot: &str,
+) -> Result<Option<SlotFault>, Failure> {
+    let query = sqlx::query_scalar(sql!("move/slots.sql", "move/stream/slot_lost.sql")).bind(slot);
+    Ok(match server.column::<bool>(query).await?[..] {
+        [] => Some(SlotFault::Gone),
+        [true, ..] => Some(SlotFault::Lost),
+        [false, ..] => None,
+    })
+}
+
+/// What follows by a slot that somebody has dropped, that a standby which took over never had, or that is lost.
+pub(super) fn slot_is_no_more(
+    record: &Move,
+    node: &NodeName,
+    slot: &str,
+    fault: SlotFault,
+) -> Failure {
+    Failure::new(format!("replication slot {slot} {fault}")).at(format!("node {node}")).hint(
         format!(
             "the copy cannot follow without it: give the move up with `shardid abort {}`",
             record.id

@@ -11,6 +11,7 @@ use super::login;
 use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
+use crate::postgres::descent::SlotFault;
 use crate::postgres::sql;
 
 /// A reader that has failed is tried again by its server within this time.
@@ -27,6 +28,8 @@ pub(crate) struct Reader {
     /// Where the slot is.
     pub(crate) node: NodeName,
     pub(crate) kept_bytes: i64,
+    /// Whether the slot is lost for good.
+    is_lost: bool,
     /// Why the reader cannot connect, if it cannot.
     pub(crate) refused: Option<String>,
 }
@@ -37,10 +40,53 @@ impl Reader {
         let why = self.refused.as_ref()?;
         Some(login::refused(&self.reader, &self.node, why))
     }
+
+    /// Whether the slot is lost for good: nobody can read it any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// That the copy of a move that stands cannot follow any more, and what is to be done. Of an old copy that
+    /// is kept more is to be said than this.
+    pub(crate) fn lost(&self) -> Option<(String, String)> {
+        let Self { id, reader, slot, node, .. } = self;
+        let (is_of_move, fault) = (!self.old_copy && self.is_lost, SlotFault::Lost);
+        is_of_move.then(|| {
+            (
+                format!(
+                    "the copy on {reader} cannot follow any more: slot {slot} of {node} {fault}"
+                ),
+                format!("`shardid abort {id}`"),
+            )
+        })
+    }
 }
 
 /// The streams of these moves that nobody reads, on the nodes that answer.
 pub(crate) async fn readers(file: &ClusterFile, moves: &[Move]) -> Vec<Reader> {
+    let looked = by_node(moves).into_iter().map(|(node, wanted)| async move {
+        // A node that does not answer is for `shardid status`.
+        unread(file, &node, wanted).await.unwrap_or_default()
+    });
+    let mut unread: Vec<Reader> = join_all(looked).await.into_iter().flatten().collect();
+    let silent = unread.iter_mut().filter(|reader| !reader.is_lost);
+    join_all(silent.map(|reader| ask(file, reader))).await;
+    unread
+}
+
+/// Those of them that are lost for good.
+pub(crate) async fn lost_streams(file: &ClusterFile, moves: &[Move]) -> Vec<Reader> {
+    let looked = by_node(moves).into_iter().map(|(node, mut wanted)| async move {
+        let mut server = MoveSession::look(file, &node).await.ok()?;
+        look(&mut server, &mut wanted).await.ok()?;
+        wanted.retain(|reader| reader.is_lost);
+        Some(wanted)
+    });
+    join_all(looked).await.into_iter().flatten().flatten().collect()
+}
+
+/// The streams that should be read, by the node that has the slot.
+fn by_node(moves: &[Move]) -> BTreeMap<NodeName, Vec<Reader>> {
     let mut by_node: BTreeMap<NodeName, Vec<Reader>> = BTreeMap::new();
     for record in moves {
         let old_copy = record.has_old_copy() && record.way_back;
@@ -57,16 +103,11 @@ pub(crate) async fn readers(file: &ClusterFile, moves: &[Move]) -> Vec<Reader> {
             slot,
             node: node.clone(),
             kept_bytes: 0,
+            is_lost: false,
             refused: None,
         });
     }
-    let looked = by_node.into_iter().map(|(node, wanted)| async move {
-        // A node that does not answer is for `shardid status`.
-        unread(file, &node, wanted).await.unwrap_or_default()
-    });
-    let mut unread: Vec<Reader> = join_all(looked).await.into_iter().flatten().collect();
-    join_all(unread.iter_mut().map(|reader| ask(file, reader))).await;
-    unread
+    by_node
 }
 
 /// Finds out whether it is for want of a connection that a stream is not read.
@@ -84,21 +125,28 @@ async fn unread(
     mut wanted: Vec<Reader>,
 ) -> Result<Vec<Reader>, Failure> {
     let mut server = MoveSession::look(file, node).await?;
-    for look in 0..2 {
-        let slots: Vec<String> = wanted.iter().map(|reader| reader.slot.clone()).collect();
-        let query = sqlx::query_as(sql!("move/stream/readers.sql")).bind(slots);
-        let found: Vec<(String, bool, i64)> = server.rows(query).await?;
-        wanted.retain_mut(|reader| {
-            let slot = found.iter().find(|(slot, ..)| *slot == reader.slot);
-            reader.kept_bytes = slot.map_or(0, |(_, _, bytes)| *bytes);
-            slot.is_some_and(|(_, active, _)| !active)
-        });
-        if wanted.is_empty() {
+    for tried in 0..2 {
+        look(&mut server, &mut wanted).await?;
+        if wanted.iter().all(|reader| reader.is_lost) {
             break;
         }
-        if look == 0 {
+        if tried == 0 {
             tokio::time::sleep(AGAIN).await;
         }
     }
     Ok(wanted)
+}
+
+/// Keeps those that nobody reads now, with what their node says of each.
+async fn look(server: &mut MoveSession, wanted: &mut Vec<Reader>) -> Result<(), Failure> {
+    let slots: Vec<String> = wanted.iter().map(|reader| reader.slot.clone()).collect();
+    let query = sqlx::query_as(sql!("move/slots.sql", "move/stream/readers.sql")).bind(slots);
+    let found: Vec<(String, bool, i64, bool)> = server.rows(query).await?;
+    wanted.retain_mut(|reader| {
+        let slot = found.iter().find(|(slot, ..)| *slot == reader.slot);
+        let Some((_, active, bytes, is_lost)) = slot else { return false };
+        (reader.kept_bytes, reader.is_lost) = (*bytes, *is_lost);
+        !active
+    });
+    Ok(())
 }

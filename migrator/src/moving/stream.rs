@@ -13,6 +13,7 @@ use super::move_session::{Batch, MoveSession, WAIT_MAX};
 use super::origin;
 use crate::cuts;
 use crate::failure::Failure;
+use crate::postgres::descent::SlotFault;
 use crate::postgres::sql;
 
 pub(super) async fn publish(context: &mut MoveContext<'_>) -> Result<(), Failure> {
@@ -40,11 +41,11 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
     context.leave_on_source(LeftoverKind::Slot, &name).await?;
     // A new slot would begin behind what was written since the old one was lost.
     let number = sqlx::query_scalar::<_, i64>(sql!("move/stream/number.sql")).bind(&name);
-    let gone = sqlx::query_scalar::<_, bool>(sql!("move/stream/slot_gone.sql")).bind(&name);
     let is_subscribed = !context.target.column(number).await?.is_empty();
-    if is_subscribed && context.source.column(gone).await? == [true] {
+    let fault = origin::slot_fault(&mut context.source, &name).await?;
+    if let Some(fault) = fault.filter(|_| is_subscribed) {
         let node = context.source.node.clone();
-        return Err(origin::cannot_follow(context, &node, &name).await);
+        return Err(origin::cannot_follow(context, &node, &name, fault).await);
     }
     let most = context.options.stall_max;
     if is_subscribed {
@@ -52,7 +53,8 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
     } else {
         keep_name(&mut context.source, &context.record).await?;
         // One that is there has not waited for who may have changed something and not committed.
-        if keep_kinds(context, &name).await? {
+        let is_kept_anew = keep_kinds(context, &name).await?;
+        if is_kept_anew || fault == Some(SlotFault::Lost) {
             remove_slot(&mut context.source, &name).await?;
         }
         cuts::at(format_args!("subscribe/kept"));

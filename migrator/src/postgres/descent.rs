@@ -1,5 +1,7 @@
 //! Where do the writes of a node come from, by its server and the timelines before?
 
+use std::fmt;
+
 use shardid_cluster::{Descent, Lineage, Whole};
 
 /// What a node says of where its writes come from, and of what follows it.
@@ -11,12 +13,45 @@ pub(crate) struct DescentRow {
     position: i64,
     history: Option<String>,
     slots: Vec<String>,
+    lost: Vec<String>,
 }
 
 /// The same, read.
 pub(crate) struct Owner {
     pub(crate) descent: Descent,
     pub(crate) slots: Vec<String>,
+    /// Those of them that are lost for good.
+    lost: Vec<String>,
+}
+
+impl Owner {
+    /// Why nobody can follow by a slot of this node any more, if that is so.
+    pub(crate) fn fault(&self, slot: &str) -> Option<SlotFault> {
+        let is_in = |slots: &[String]| slots.iter().any(|other| other == slot);
+        match () {
+            () if !is_in(&self.slots) => Some(SlotFault::Gone),
+            () if is_in(&self.lost) => Some(SlotFault::Lost),
+            () => None,
+        }
+    }
+}
+
+/// Why nobody can follow by a slot any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SlotFault {
+    /// It is not there, as where the database was restored.
+    Gone,
+    /// It is there, so nothing was restored, and its server keeps nothing for it any more.
+    Lost,
+}
+
+impl fmt::Display for SlotFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gone => "is gone",
+            Self::Lost => "is lost for good (see wal_status in pg_replication_slots)",
+        })
+    }
 }
 
 impl From<DescentRow> for Owner {
@@ -28,7 +63,11 @@ impl From<DescentRow> for Owner {
         let database = u32::try_from(row.database).unwrap_or_default();
         let position = row.position.cast_unsigned();
         let left = row.history.as_deref().map(timelines).unwrap_or_default();
-        Self { descent: Descent { now, database, position, left }, slots: row.slots }
+        Self {
+            descent: Descent { now, database, position, left },
+            slots: row.slots,
+            lost: row.lost,
+        }
     }
 }
 

@@ -248,11 +248,12 @@ async fn look_inside(
         }
         // A file of the server's is not for everybody to read, and who may not opens nothing.
         if server.superuser {
-            let row: Option<DescentRow> = sqlx::query_as(sql!("move/clean/descent.sql"))
-                .fetch_optional(&mut *connection)
-                .await
-                .map_err(failed)?;
-            if let Some(Owner { descent, slots }) = row.map(Owner::from) {
+            let row: Option<DescentRow> =
+                sqlx::query_as(sql!("move/slots.sql", "move/clean/descent.sql"))
+                    .fetch_optional(&mut *connection)
+                    .await
+                    .map_err(failed)?;
+            if let Some(Owner { descent, slots, .. }) = row.map(Owner::from) {
                 (truth.descent, truth.slots) = (Some(descent), slots);
             }
             truth.publications = sqlx::query_scalar(sql!("look/publications.sql"))

@@ -45,6 +45,8 @@ pub(crate) struct Slot {
     pub(crate) slot: String,
     pub(crate) active: bool,
     pub(crate) bytes: i64,
+    /// Whether nobody can follow by it any more.
+    pub(crate) is_lost: bool,
 }
 
 /// Asks a node for everything that `status` shows.
@@ -66,7 +68,9 @@ pub(crate) async fn ask(
         true => read_only(&mut connection, sql!("status/size.sql")).await.map_err(failed)?,
         false => None,
     };
-    let slots = read_only(&mut connection, sql!("status/slots.sql")).await.map_err(failed)?;
+    let slots = read_only(&mut connection, sql!("move/slots.sql", "status/slots.sql"))
+        .await
+        .map_err(failed)?;
     let _ = connection.close().await;
     Ok(Statistics {
         seen,

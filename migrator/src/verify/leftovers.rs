@@ -11,8 +11,8 @@ use crate::moving::ahead::{
     COMPARE, OldCopy, cut_off as unfollowed, mend, problem, retire_instead,
 };
 use crate::moving::journal::{WholeRow, lineage};
-use crate::moving::{Move, MoveJournal, lost_moves, lost_sources, origin};
-use crate::postgres::descent::{DescentRow, Owner};
+use crate::moving::{Move, MoveJournal, Reader, lost_moves, lost_sources, lost_streams, origin};
+use crate::postgres::descent::{DescentRow, Owner, SlotFault};
 use crate::postgres::sql;
 
 /// Something that has a name which moves give.
@@ -148,6 +148,9 @@ async fn lost_by_nodes(estate: &Estate<'_>) -> Result<Vec<Finding>, Failure> {
         Some(Finding::between(origin::problem(record, *why), origin::mend(record.id)))
     };
     let mut findings: Vec<Finding> = moves.iter().filter_map(finding).collect();
+    let streams = lost_streams(estate.file, &moves).await;
+    let of_streams = streams.iter().filter_map(Reader::lost);
+    findings.extend(of_streams.map(|(problem, mend)| Finding::between(problem, mend)));
     let back = lost_moves(estate.file).await?;
     findings.extend(moves.iter().filter_map(|record| {
         let back = back.get(&record.id)?;
@@ -204,7 +207,8 @@ async fn cut_off(
     }
     // After the copies, which are never before what they follow.
     for visit in estate.installed() {
-        let rows: Vec<DescentRow> = visit.rows(sql!("move/clean/descent.sql")).await?;
+        let rows: Vec<DescentRow> =
+            visit.rows(sql!("move/slots.sql", "move/clean/descent.sql")).await?;
         let owner = rows.into_iter().next().map(Owner::from);
         owners.extend(owner.map(|owner| (visit.node.to_string(), owner)));
     }
@@ -227,9 +231,14 @@ async fn cut_off(
                 object.kind == kind
                     && (object.name == name || object.ours.as_deref() == Some(name.as_str()))
             };
+            let fault = match objects.iter().any(is_it) {
+                false => Some(SlotFault::Gone),
+                true if kind == "slot" => owners.get(&target).and_then(|it| it.fault(&name)),
+                true => None,
+            };
             // One that is unfinished may be at it.
-            if way_back && !row.unfinished && !objects.iter().any(is_it) {
-                let problem = unfollowed(kind, &name, shard, &source);
+            if let Some(fault) = fault.filter(|_| way_back && !row.unfinished) {
+                let problem = unfollowed(kind, &name, fault, shard, &source);
                 gone.push(Finding::on(node, problem, retire_instead(id)));
             }
         }

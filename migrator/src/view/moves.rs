@@ -182,6 +182,12 @@ pub(crate) fn unread(stream: &Reader) -> Vec<Problem> {
         let of = About::Stream;
         Problem { id: *id, of, problem, mend }
     };
+    if stream.is_lost() {
+        let lost = stream.lost().into_iter();
+        return lost
+            .map(|(problem, mend)| Problem { id: *id, of: About::Standing, problem, mend })
+            .collect();
+    }
     let silent = said(
         format!(
             "{what} on {reader} does not follow: nobody reads slot {slot} of {node}, which keeps {megabytes} MB of WAL"

@@ -180,7 +180,13 @@ pub(crate) fn remarks(file: &ClusterFile, nodes: &Answers, mysql: &Mysql<'_>) {
                 drift.shard, drift.drift_ms
             ));
         }
-        for slot in answer.slots.iter().filter(|slot| !slot.active) {
+        for slot in answer.slots.iter().filter(|slot| slot.is_lost) {
+            say(format!(
+                "slot {} on {node} is lost for good, and what follows by it follows no more: `shardid moves`",
+                slot.slot
+            ));
+        }
+        for slot in answer.slots.iter().filter(|slot| !slot.active && !slot.is_lost) {
             say(format!(
                 "slot {} on {node} is not used and keeps {} of WAL",
                 slot.slot,
@@ -290,7 +296,7 @@ fn node_json(file: &ClusterFile, node: &NodeName, answer: &Result<Statistics, Fa
         "clock_error_ms": whole_ms(error_us),
         "drift": answer.drifts.iter().map(|d| json!({"shard": d.shard, "ms": d.drift_ms})).collect::<Vec<_>>(),
         "slots": answer.slots.iter()
-            .map(|s| json!({"slot": s.slot, "active": s.active, "bytes": s.bytes}))
+            .map(|s| json!({"slot": s.slot, "active": s.active, "lost": s.is_lost, "bytes": s.bytes}))
             .collect::<Vec<_>>(),
     })
 }

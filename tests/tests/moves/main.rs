@@ -20,6 +20,7 @@ mod in_the_way;
 mod left_fence;
 mod letter;
 mod lost;
+mod lost_slot;
 mod lost_twice;
 mod matrix;
 mod network;
