@@ -2057,6 +2057,8 @@ BEGIN
     PERFORM shardid.go_on_beyond(g.sequence, g.shard, g.layout)
         FROM (SELECT s.sequence::regclass, s.shard::bigint, s.layout FROM shardid.shard s WHERE s.sequence IS NOT NULL
             UNION ALL SELECT i.sequence::regclass, i.shard::bigint, i.layout FROM shardid.id_sequence i) AS g;
+    -- Once more, with all of that on disk before it: what is loaded may be on disk before it is committed.
+    PERFORM shardid.note_restored(NULL::oid);
 END
 $$;
 COMMENT ON FUNCTION shardid.all_go_on_beyond() IS 'calls go_on_beyond() for every generator of the database, where rows of a dump come';

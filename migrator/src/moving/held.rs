@@ -7,7 +7,7 @@ use crate::postgres::sql;
 /// Who holds what could not be had in time.
 pub(super) async fn held(server: &mut MoveSession, schema: &str, what: &str) -> Failure {
     let whose = match (server.take_holder(), holders(server, schema).await) {
-        (Some(holder), _) => format!("it has waited for {holder}"),
+        (Some(holder), _) => format!("it has waited for a lock: {holder}"),
         (None, Some(holders)) => {
             format!("locks on tables of schema {schema} are held by {holders}")
         }

@@ -46,7 +46,7 @@ impl Holder {
     pub(crate) fn name(&self, failure: Failure) -> Failure {
         let Self { who, how } = self;
         failure
-            .detail(format!("it has waited for a lock of {who}"))
+            .detail(format!("it has waited for a lock: {who}"))
             .hint_instead(format!("{how} there ends it; then run the same command again"))
     }
 }
@@ -86,7 +86,7 @@ impl Waiter {
             if let Ok(Some(now)) = tokio::time::timeout(ASK_MAX, self.ask()).await {
                 let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
                 if seen.as_ref().is_none_or(|seen: &Holder| seen.how != now.how) {
-                    talk::line(format_args!("  waiting on node {} for {}", self.node, now.who));
+                    talk::line(format_args!("  waiting on node {}: {}", self.node, now.who));
                 }
                 *seen = Some(now);
             }

@@ -1,4 +1,5 @@
--- Whom a server process ($1) waits for in the end, the longest at it first: who waits himself is not to blame.
+-- Whom a server process ($1) waits for in the end, the longest at it first, and for which table, where it is for one: who waits
+-- himself is not to blame.
 , blocker AS (
     SELECT r.pid, r.waiter
       FROM (WITH RECURSIVE chain (pid, waiter) AS (
@@ -28,4 +29,6 @@
       JOIN prepared p ON p.locks = h.virtualtransaction
      WHERE b.pid = 0
 )
-SELECT h.who, h.how FROM holder h ORDER BY h.since LIMIT 1
+SELECT concat_ws(' holds ', h.who,
+           (SELECT l.relation::regclass::text FROM pg_locks l WHERE l.pid = $1::int AND NOT l.granted AND l.locktype = 'relation' LIMIT 1)) AS who, h.how
+  FROM holder h ORDER BY h.since LIMIT 1

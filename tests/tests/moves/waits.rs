@@ -31,7 +31,7 @@ fn stops_for_it(run: &Run, node: &str) {
     assert_eq!(run.code, 3, "{}{}", run.stdout, run.stderr);
     for says in [
         &format!("node {node}: "),
-        "it has waited for a lock of prepared transaction 'open' (bystander, for ",
+        "it has waited for a lock: prepared transaction 'open' (bystander, for ",
         "COMMIT PREPARED 'open' or ROLLBACK PREPARED 'open' in database app there",
     ] {
         assert!(run.stderr.contains(says), "{says}: {}", run.stderr);

@@ -281,6 +281,28 @@ fn a_long_tick_is_over_for_what_came_from_a_dump_whatever_happens_to_it() {
     std::fs::remove_file(file).unwrap();
 }
 
+/// Of what a load has written, rows were on disk, and not what put the shard ahead.
+#[test]
+fn a_load_that_waits_for_no_disk_has_put_the_shards_ahead_before_its_rows_are_there() {
+    let server = Server::start_new();
+    server.set_conf("synchronous_commit = off");
+    server.set_conf("wal_writer_delay = 10s");
+    server.restart();
+    let database = Database::on(&server);
+    database.psql("SELECT create_shard(5); SELECT next_id(5); CREATE TABLE loaded (id bigint)");
+    server.checkpoint();
+    let mut client = database.connect();
+    run(&mut client, "INSERT INTO loaded VALUES (1)");
+    run(&mut client, "INSERT INTO shardid.shard SELECT * FROM shardid.shard");
+    server.kill9();
+    server.start();
+    let mut client = database.connect();
+    assert_eq!(one::<i64>(&mut client, "SELECT count(*) FROM loaded"), 1, "it is on disk");
+    let ahead = "SELECT extract(epoch FROM id_time(next_id(5)) - clock_timestamp())::float8";
+    let ahead: f64 = one(&mut client, ahead);
+    assert!(ahead > 5.0, "{ahead} s");
+}
+
 /// Of a cluster's node that was made anew. One that is none of it does not get its shards.
 #[test]
 fn data_alone_of_a_node_is_loaded_into_that_node_made_anew_and_nowhere_else() {
