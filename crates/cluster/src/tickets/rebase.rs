@@ -19,6 +19,9 @@ const BY_TIME_MAX: u128 = 50_000_000;
 /// knows how quick the server was.
 const SPENT_MIN_US: i64 = 1_000_000;
 
+/// How long the highest pace counts that was seen of a server, whatever later looks find.
+const KEPT_US: i64 = 86_400_000_000;
+
 /// A guess takes at most this share of the numbers that are left above what is known, so that none uses a ticket up. Of
 /// tickets that end at the largest bigint that is more than can be reached.
 const SHARE: u64 = 16;
@@ -38,7 +41,8 @@ pub type Notes = BTreeMap<TicketName, Seen>;
 /// How far a server was when it was last looked at, and at the time before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Seen {
-    /// The last look; `None` where there was none yet.
+    /// The last look; `None` where there was none yet. Where it found the server slower than it was known to be, as one
+    /// that was restored may be, the instant is that of the look before.
     pub last: Option<SeenAt>,
     /// The look before.
     pub before: Option<SeenAt>,
@@ -64,12 +68,18 @@ impl Seen {
             grown: look.number - last.number,
             spent_us: look.at_us.saturating_sub(last.at_us),
         };
-        // After hours without a number the time since then tells of no pace: what was known goes down by halves. The time
-        // counts all the same: a server that was restored to a moment after the last look is further, too.
-        let known = self.pace().map(|pace| Pace { grown: pace.grown / 2, ..pace });
-        let known = known.filter(|known| known.is_above(&seen));
-        let pace = known.map_or(seen, |known| known.over(seen.spent_us, look.number));
-        Self::at_pace(look, Some(pace))
+        // After a day at less than that the time since then tells more of its pace than what was known, which goes down
+        // by halves. Not before: looks at a server that was restored, and of which nobody has said so yet, may be many.
+        let known = self.pace().map(|pace| match seen.spent_us >= KEPT_US {
+            true => Pace { grown: pace.grown / 2, ..pace },
+            false => pace,
+        });
+        match known.filter(|known| known.is_above(&seen)) {
+            // It counts from then on as before: a server that was restored to a moment after the last look is
+            // further, too.
+            Some(known) => Self::at_pace(SeenAt { at_us: last.at_us, ..look }, Some(known)),
+            None => Self::at_pace(look, Some(seen)),
+        }
     }
 
     /// The same where the server was raised: nobody has taken the numbers in between, so that
@@ -149,16 +159,6 @@ impl Pace {
 
     fn is_above(&self, other: &Self) -> bool {
         u128::from(self.grown) * other.spent() > u128::from(other.grown) * self.spent()
-    }
-
-    /// The same pace over a longer time, as far as so many numbers are room for it.
-    fn over(self, spent_us: i64, room: u64) -> Self {
-        let longer = u128::try_from(spent_us).unwrap_or(0);
-        let grown = u128::from(self.grown).saturating_mul(longer).div_ceil(self.spent());
-        let grown = u64::try_from(grown).unwrap_or(u64::MAX).min(room);
-        let same = Self { grown, spent_us };
-        // What is left of the pace may be less than what the shorter time leads to.
-        if spent_us > self.spent_us && grown >= self.grown { same } else { self }
     }
 
     /// How many numbers it may have been in that time.
@@ -327,10 +327,25 @@ mod tests {
         // It was backed up a second later, went on for twenty, and was put back; and then somebody looked.
         let restored = looks.then(seen(1_000_000 + 3 * pace, 23));
         assert!(restored.reach(24 * SECOND) > 1_000_000 + 23 * pace, "{restored:?}");
-        // Of a young one as many as there are at least.
-        let looks = Seen::default().then(seen(0, 0)).then(seen(2 * pace, 2));
-        let restored = looks.then(seen(3 * pace, 3_600));
-        assert!(restored.reach(3_600 * SECOND) >= 3 * pace * 5, "{restored:?}");
+        // A young one, however long it went on, and however often somebody looked while its log was put back.
+        for outage in [40, 150, 3_600, 80_000] {
+            let mut restored = Seen::default().then(seen(0, 0)).then(seen(2 * pace, 2));
+            for look in 0..5 {
+                let (number, at) = ((3 + look) * pace, outage + 3 + look.cast_signed());
+                restored = restored.then(seen(number, at));
+                let handed_out = outage.cast_unsigned() * pace;
+                assert!(
+                    restored.reach((at + 1) * SECOND) > handed_out,
+                    "{outage} {look}: {restored:?}"
+                );
+            }
+        }
+        // After a day it is known by what it does now, within as many looks as halve its pace to that.
+        let slow = (1..40)
+            .fold(Seen::default().then(seen(0, 0)).then(seen(pace, 1)), |known, look| {
+                known.then(seen(pace + look, 86_400 + 300 * look.cast_signed()))
+            });
+        assert!(slow.reach(98_400 * SECOND) < 2 * pace, "{slow:?}");
     }
 
     #[test]
