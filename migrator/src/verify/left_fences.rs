@@ -37,7 +37,7 @@ pub(super) async fn find(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failur
     let findings = findings.map(|(node, shard)| {
         Finding::on(
             &node,
-            format!("shard {shard} is open, and its tables have triggers of a fence still, which each write pays for"),
+            format!("shard {shard} is open, and its tables have triggers of a fence that are of no use any more"),
             "`shardid apply` takes them away".to_owned(),
         )
     });

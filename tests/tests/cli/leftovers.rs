@@ -93,7 +93,8 @@ fn a_fence_that_no_move_knows_is_taken_down_by_apply_and_a_copy_put_out_of_the_w
     // The row decides: by itself the trigger lets everybody write, and goes all the same.
     cluster.nodes[1].psql(fence);
     let found = finding(&cluster, &[]);
-    let says = "pg2: shard 3 is open, and its tables have triggers of a fence still, which each write pays for";
+    let says =
+        "pg2: shard 3 is open, and its tables have triggers of a fence that are of no use any more";
     assert_eq!(found, format!("{says}: `shardid apply` takes them away"));
     cluster.nodes[1].psql("INSERT INTO shard_0003.photos DEFAULT VALUES");
     let plan = cluster.run(&["plan"]).ok();

@@ -44,7 +44,8 @@ fn what_a_reader_keeps_of_a_fence_is_said_and_named_and_apply_takes_it_away() {
     let write = format!("INSERT INTO {schema}.item (n) VALUES (1)");
     estate.psql("pg2", &write);
 
-    let named = "pg2: shard 0 is open, and its tables have triggers of a fence still, which each write pays for";
+    let named =
+        "pg2: shard 0 is open, and its tables have triggers of a fence that are of no use any more";
     let verified = estate.run(&["verify"]);
     assert_eq!(verified.code, 1, "{}{}", verified.stdout, verified.stderr);
     for says in [named, "`shardid apply` takes them away"] {
