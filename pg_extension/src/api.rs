@@ -202,7 +202,7 @@ fn go_on_above(sequence: pg_sys::Oid, last: i64) {
     held::lock(sequence);
     // Of one that has given nothing it may be -1, which no generator stands at.
     let last = catalog::sequence_shape(sequence).map_or(last, |shape| last.max(shape.min));
-    if let Err(unusable) = sequence::go_on_above(sequence, last, backend::timeline()) {
+    if let Err(unusable) = sequence::go_on_above(sequence, last, false, backend::timeline()) {
         report::unusable(&name(), unusable).throw();
     }
 }
@@ -387,7 +387,7 @@ fn go_on_beyond(sequence: Option<pg_sys::Oid>, shard: Option<i64>, layout: Optio
     held::while_locked(sequence, || {
         let last = last_id_by_horizon(&rule, shard).max(of_tick);
         // One that was dropped meanwhile gives no ids.
-        let _ = sequence::go_on_beyond(sequence, last, backend::timeline());
+        let _ = sequence::go_on_above(sequence, last, true, backend::timeline());
     });
 }
 

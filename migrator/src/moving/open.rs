@@ -31,12 +31,25 @@ pub(crate) async fn open_shards(
     node: &NodeName,
     shards: &ShardSet,
 ) -> Result<(), Failure> {
+    each(file, node, shards, async |journal, server, shard| {
+        open(file, journal, server, shard).await
+    })
+    .await
+}
+
+/// Does something with each shard by itself.
+async fn each(
+    file: &ClusterFile,
+    node: &NodeName,
+    shards: &ShardSet,
+    work: impl AsyncFn(&mut MoveJournal, &mut MoveSession, Shard) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     // The locks of the shards are of this session: until its end no move begins to work on one.
     let mut journal = MoveJournal::open(file).await?;
     let mut server = MoveSession::connect(file, node).await?;
     let mut failures = Vec::new();
     for shard in shards.iter() {
-        if let Err(failure) = open(file, &mut journal, &mut server, shard).await {
+        if let Err(failure) = work(&mut journal, &mut server, shard).await {
             failures.push(failure);
         }
     }
@@ -69,16 +82,7 @@ pub(crate) async fn take_away_fences(
     node: &NodeName,
     shards: &ShardSet,
 ) -> Result<(), Failure> {
-    // As where shards are opened.
-    let mut journal = MoveJournal::open(file).await?;
-    let mut server = MoveSession::connect(file, node).await?;
-    let mut failures = Vec::new();
-    for shard in shards.iter() {
-        if let Err(failure) = unfence(&mut journal, &mut server, shard).await {
-            failures.push(failure);
-        }
-    }
-    Failure::all(failures).map_or(Ok(()), Err)
+    each(file, node, shards, unfence).await
 }
 
 async fn unfence(

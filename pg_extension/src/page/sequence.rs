@@ -180,12 +180,14 @@ pub(crate) fn begin(
 }
 
 /// Says on the page of a generator that it has given out nothing above `last`, or above what
-/// the page knows of: it has done so on another server.
+/// the page knows of: it has done so on another server. With `if_known` only where the page
+/// knows that: what does not know it begins beyond the horizon.
 ///
 /// The caller has locked the relation.
 pub(crate) fn go_on_above(
     sequence: pg_sys::Oid,
     last: i64,
+    if_known: bool,
     timeline: Timeline,
 ) -> Result<(), Unusable> {
     // SAFETY: as `visit`; the page is locked from `open_any_file` to `UnlockReleaseBuffer`.
@@ -193,26 +195,9 @@ pub(crate) fn go_on_above(
         pg_sys::ffi::pg_guard_ffi_boundary(|| {
             let (page, place) = Page::open_any_file(sequence)?;
             let known = page.seen().trace_of(place.file(timeline.number));
-            let last = known.map_or(last, |trace| trace.last.max(last));
-            stand_at(&page, place, last, false, timeline);
-            ffi::UnlockReleaseBuffer(page.buffer);
-            Ok(())
-        })
-    }
-}
-
-/// The same, where the page knows what it has given out: what does not know that begins beyond the horizon anyway.
-pub(crate) fn go_on_beyond(
-    sequence: pg_sys::Oid,
-    last: i64,
-    timeline: Timeline,
-) -> Result<(), Unusable> {
-    // SAFETY: as `go_on_above`.
-    unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            let (page, place) = Page::open_any_file(sequence)?;
-            if let Some(known) = page.seen().trace_of(place.file(timeline.number)) {
-                stand_at(&page, place, known.last.max(last), false, timeline);
+            if known.is_some() || !if_known {
+                let last = known.map_or(last, |trace| trace.last.max(last));
+                stand_at(&page, place, last, false, timeline);
             }
             ffi::UnlockReleaseBuffer(page.buffer);
             Ok(())
