@@ -31,6 +31,7 @@ pub(super) struct TimelineEntry {
 }
 
 unsafe extern "C-unwind" {
+    pub(super) fn ConditionalLockBuffer(buffer: Buffer) -> bool;
     pub(super) fn GetUserId() -> Oid;
     pub(super) fn GetFlushRecPtr(timeline: *mut u32) -> XLogRecPtr;
     pub(super) fn GetRedoRecPtr() -> XLogRecPtr;
