@@ -140,15 +140,16 @@ pub(crate) fn while_locked<T>(sequence: pg_sys::Oid, work: impl FnOnce() -> T) -
 /// # Safety
 /// `buffer` is pinned, and this session does not hold its content lock.
 unsafe fn lock_exclusively(buffer: pg_sys::Buffer) {
-    /// Some two microseconds.
-    const TRIES: usize = 32;
     // SAFETY: as the caller says.
     unsafe {
-        for _ in 0..TRIES {
+        // Each try takes the memory from who holds it: ever fewer, for some microseconds.
+        for pauses in [4, 8, 16, 32, 64, 64, 64] {
             if ffi::ConditionalLockBuffer(buffer) {
                 return;
             }
-            core::hint::spin_loop();
+            for _ in 0..pauses {
+                core::hint::spin_loop();
+            }
         }
         ffi::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as c_int);
     }
