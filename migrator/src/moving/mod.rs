@@ -44,6 +44,7 @@ mod printed;
 mod problem;
 mod progress;
 mod readers;
+mod reprinted;
 mod same;
 mod schema;
 mod sequences;

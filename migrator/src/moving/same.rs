@@ -1,10 +1,11 @@
-//! Do two servers have the same definitions? One pg_dump says it of both, in the same words where
-//! they are of one major version, and else but for what such a pair is known to write differently.
+//! Do two servers have the same definitions? One pg_dump says it of both, up to how a server prints what it has read
+//! from such a text; and where they are not of one major version, but for what such a pair is known to write differently.
 
 use std::collections::BTreeMap;
 
 use super::dumped::without_sequence_rules;
 use super::move_session::MoveSession;
+use super::reprinted::{self, tokens};
 use crate::failure::Failure;
 
 /// Definitions by their kind and name.
@@ -53,6 +54,7 @@ impl Comparison {
                 && difference.kinds.iter().any(|kind| what.starts_with(kind))
         };
         older == newer
+            || reprinted::is_same(&older, &newer)
             || DIFFERENCES.iter().filter(applies).any(|known| (known.is_same)(&older, &newer))
     }
 }
@@ -91,23 +93,6 @@ fn up_to_qualifiers(older: &str, newer: &str) -> bool {
         }
     }
     other.is_empty()
-}
-
-/// The names, strings and signs of a text.
-fn tokens(text: &str) -> Vec<&str> {
-    let mut tokens = Vec::new();
-    let mut rest = text.trim_start();
-    while let Some(first) = rest.chars().next() {
-        let is_more = |c: char| !(c.is_alphanumeric() || c == '_' || c == '$');
-        let length = match first {
-            '\'' | '"' => rest[1..].find(first).map_or(rest.len(), |at| at + 2),
-            _ if is_more(first) => first.len_utf8(),
-            _ => rest.find(is_more).unwrap_or(rest.len()),
-        };
-        tokens.push(&rest[..length]);
-        rest = rest[length..].trim_start();
-    }
-    tokens
 }
 
 fn is_name(token: &str) -> bool {

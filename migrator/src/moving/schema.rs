@@ -139,11 +139,10 @@ fn not_whole(context: &MoveContext<'_>, differ: &[String]) -> Failure {
     ))
 }
 
-/// A hash of what the tables look like, to compare with another node's.
-async fn shape(server: &mut MoveSession, schema: &str) -> Result<String, Failure> {
-    let query = sqlx::query_scalar(sql!("move/carry/shape.sql")).bind(schema);
-    let shape: Vec<String> = server.column(query).await?;
-    Ok(shape.concat())
+/// What the tables look like, to compare with another node's.
+async fn shape(server: &mut MoveSession, schema: &str) -> Result<Definitions, Failure> {
+    let query = sqlx::query_as(sql!("move/carry/shape.sql")).bind(schema);
+    Ok(server.rows(query).await?.into_iter().collect())
 }
 
 /// Refuses to go on with a copy of what is not what it was.
@@ -172,7 +171,8 @@ pub(super) async fn check_unchanged(context: &mut MoveContext<'_>) -> Result<(),
     let (here, there) =
         tokio::try_join!(shape(&mut context.source, &schema), shape(&mut context.target, &schema))?;
     // As the source was when it was copied, so was the target.
-    if here == there { Ok(()) } else { Err(changed(context, &context.target.node, &[])) }
+    let differ = Comparison::of(&context.source, &context.target).differences(&here, &there);
+    if differ.is_empty() { Ok(()) } else { Err(changed(context, &context.target.node, &differ)) }
 }
 
 /// How many objects that were changed are named.
@@ -235,7 +235,8 @@ pub(crate) async fn look_at_way_back(
     check_owner(file, &mut old, record).await?;
     check_new_copy(&mut new, record).await?;
     let (now, before) = tokio::try_join!(shape(&mut new, schema), shape(&mut old, schema))?;
-    if now != before {
+    let comparison = Comparison { with_rules: false, ..Comparison::of(&new, &old) };
+    if !comparison.differences(&now, &before).is_empty() {
         return Err(Failure::new(format!(
             "the tables of schema {schema} are not those of the old copy any more"
         ))
@@ -255,34 +256,24 @@ async fn changed_since(
     schema: &str,
     stream: &str,
 ) -> Result<Vec<String>, Failure> {
-    if is_read(&[new, old]).await? {
+    // Sequences of an old copy are closed, and get the rules of the others: see `carry_over`.
+    let comparison = Comparison { with_rules: false, ..Comparison::of(new, old) };
+    let (one, other) = if is_read(&[new, old]).await? {
         let (one, other) =
             tokio::try_join!(Dump::of(new, schema, DUMP_MAX), Dump::of(old, schema, DUMP_MAX))?;
-        let (one, other) = (one.definitions().await?, other.definitions().await?);
-        // Sequences of an old copy are closed, and get the rules of the others: see `carry_over`.
-        let comparison = Comparison { with_rules: false, ..Comparison::of(new, old) };
-        return Ok(comparison.differences(&one, &other));
-    }
-    // The way back is open with an older pg_dump, too.
-    let (new, old) = tokio::join!(portable(new, schema, stream), portable(old, schema, stream));
-    Ok(differences(&new?, &old?))
-}
-
-type Portable = BTreeSet<(String, String, String)>;
-
-fn differences(one: &Portable, other: &Portable) -> Vec<String> {
-    let mut differ: Vec<String> =
-        one.symmetric_difference(other).map(|(kind, name, _)| format!("{kind} {name}")).collect();
-    differ.sort();
-    differ.dedup();
-    differ
+        (one.definitions().await?, other.definitions().await?)
+    } else {
+        // The way back is open with an older pg_dump, too.
+        tokio::try_join!(portable(new, schema, stream), portable(old, schema, stream))?
+    };
+    Ok(comparison.differences(&one, &other))
 }
 
 async fn portable(
     server: &mut MoveSession,
     schema: &str,
     stream: &str,
-) -> Result<Portable, Failure> {
+) -> Result<Definitions, Failure> {
     let query = sqlx::query_as(sql!("move/carry/portable.sql")).bind(schema).bind(stream);
     Ok(server.rows(query).await?.into_iter().collect())
 }

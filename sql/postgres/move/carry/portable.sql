@@ -1,5 +1,5 @@
 -- What of a schema ($1) a move back does not carry, in words that mean the same
--- on both nodes: kind and name, and a hash of what it is. What a role may by which a stream
+-- on both nodes: its kind with its name, and what it is. What a role may by which a stream
 -- ($2) is applied is gone when that ends; without it, rights that were never changed and those
 -- that were written out are the same.
 WITH here AS (
@@ -18,7 +18,7 @@ WITH here AS (
        AND a.privilege_type <> 'MAINTAIN'
      GROUP BY classid, objid
 )
-SELECT kind, name, md5(definition) AS hash FROM (
+SELECT format('%s %s', kind, name) AS what, definition FROM (
     SELECT 'function' AS kind, p.oid::regprocedure::text AS name,
            concat(CASE WHEN p.prokind <> 'a' THEN pg_get_functiondef(p.oid) END, (SELECT rights FROM rights WHERE classid = 'pg_proc'::regclass AND objid = p.oid), obj_description(p.oid, 'pg_proc')) AS definition
       FROM pg_proc p WHERE p.pronamespace = (TABLE here)
