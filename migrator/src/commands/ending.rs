@@ -274,6 +274,13 @@ pub(super) async fn rollback(file: Option<&Path>, args: &EndMoves) -> Result<(),
     let file = ClusterFile::load(file)?;
     let look = |record: &Move, beside: &Beside<'_>| {
         let Move { id, shard, source, target, .. } = record;
+        // It may be at the old copy, and have taken away what that followed by.
+        if let (true, Some(other)) = (record.can_roll_back(), beside.standing(*shard)) {
+            let Move { id, target, state, .. } = other;
+            let message =
+                format!("shard {shard} is already being moved: move {id} to {target} is {state}");
+            return Err(Failure::new(message).standing().hint(beside.way_back(*shard, source)));
+        }
         if record.can_roll_back() {
             return Ok(Todo::Do(format!("shard {shard} goes back from {target} to {source}")));
         }

@@ -36,6 +36,11 @@ impl<'a> Beside<'a> {
         self.homes.get(&shard) == Some(node)
     }
 
+    /// The move of a shard that is not over yet.
+    pub(super) fn standing(&self, shard: Shard) -> Option<&Move> {
+        self.moves.iter().find(|m| m.shard == shard && !m.state.is_over())
+    }
+
     /// The rollback that has taken a move back.
     pub(super) fn taken_back_by(&self, id: i64) -> Option<&Move> {
         self.moves.iter().find(|m| m.rollback_of == Some(id) && m.state == MoveState::Done)
@@ -45,7 +50,7 @@ impl<'a> Beside<'a> {
     /// one that is not refused for what the journal has.
     pub(super) fn way_back(&self, shard: Shard, node: &NodeName) -> String {
         let of_shard = || self.moves.iter().filter(|m| m.shard == shard);
-        if let Some(Move { id, state, .. }) = of_shard().find(|m| !m.state.is_over()) {
+        if let Some(Move { id, state, .. }) = self.standing(shard) {
             let abort = match state.can_abort() {
                 true => format!(", `shardid abort {id}` gives it up"),
                 false => String::new(),

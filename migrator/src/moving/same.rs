@@ -11,12 +11,11 @@ use crate::failure::Failure;
 /// Definitions by their kind and name.
 pub(super) type Definitions = BTreeMap<String, String>;
 
-/// How definitions of two servers are compared.
+/// How definitions of two servers are compared: all there is, but for the rules of sequences, such as their increment. Those of
+/// a copy that is not open are closed, and get the rules of the others when they are carried over.
 pub(super) struct Comparison {
     /// Of which major version the first is, and the second.
     pub(super) majors: (i32, i32),
-    /// Whether the rules of sequences count, such as their increment, which a rollback carries itself.
-    pub(super) with_rules: bool,
 }
 
 /// The major version of a server, as 15.
@@ -25,9 +24,9 @@ pub(super) fn major_of(server: &MoveSession) -> i32 {
 }
 
 impl Comparison {
-    /// Of two servers, with all there is.
+    /// Of two servers.
     pub(super) fn of(one: &MoveSession, other: &MoveSession) -> Self {
-        Self { majors: (major_of(one), major_of(other)), with_rules: true }
+        Self { majors: (major_of(one), major_of(other)) }
     }
 
     /// What there is in one alone, or in both in words that mean something else.
@@ -40,7 +39,7 @@ impl Comparison {
     }
 
     fn is_same(&self, what: &str, one: &str, other: &str) -> bool {
-        let is_bare = !self.with_rules && what.starts_with("SEQUENCE ");
+        let is_bare = what.starts_with("SEQUENCE ");
         let bare =
             |text: &str| if is_bare { without_sequence_rules(text) } else { text.to_owned() };
         let (one, other) = (bare(one), bare(other));
@@ -127,7 +126,7 @@ mod tests {
 
     fn differ(majors: (i32, i32), what: &str, one: &str, other: &str) -> bool {
         let of = |text: &str| Definitions::from([(what.to_owned(), text.to_owned())]);
-        !Comparison { majors, with_rules: true }.differences(&of(one), &of(other)).is_empty()
+        !Comparison { majors }.differences(&of(one), &of(other)).is_empty()
     }
 
     /// What an older and a newer server say of the same, and what neither may say for it.
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_has_alone_differs_and_rules_of_sequences_where_they_count() {
+    fn what_one_has_alone_differs_and_the_rules_of_a_sequence_do_not() {
         let sequence = |rule: &str| {
             Definitions::from([(
                 "SEQUENCE q".to_owned(),
@@ -204,10 +203,9 @@ mod tests {
             )])
         };
         let (one, other) = (sequence("CACHE 1"), sequence("CACHE 5"));
-        let with = |with_rules| Comparison { majors: (17, 17), with_rules };
-        assert_eq!(with(true).differences(&one, &other), ["SEQUENCE q"]);
-        assert_eq!(with(false).differences(&one, &other), [""; 0]);
-        assert_eq!(with(false).differences(&Definitions::new(), &other), ["SEQUENCE q"]);
-        assert_eq!(with(false).differences(&one, &Definitions::new()), ["SEQUENCE q"]);
+        let comparison = Comparison { majors: (17, 17) };
+        assert_eq!(comparison.differences(&one, &other), [""; 0]);
+        assert_eq!(comparison.differences(&Definitions::new(), &other), ["SEQUENCE q"]);
+        assert_eq!(comparison.differences(&one, &Definitions::new()), ["SEQUENCE q"]);
     }
 }

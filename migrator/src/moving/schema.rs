@@ -19,7 +19,7 @@ use super::journal::Move;
 use super::move_session::{Batch, MoveSession, WAIT_MAX};
 use super::old_copy::check_owner;
 use super::same::{Comparison, Definitions, is_read};
-use super::stream;
+use super::{sequences, stream};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -46,7 +46,8 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
         let guard = sqlx::query_scalar(sql!("move/carry/guard_copy.sql"))
             .bind(context.record.shard.as_sql())
             .bind(schema);
-        let guard: Vec<String> = context.source.column(guard).await?;
+        let mut guard: Vec<String> = context.source.column(guard).await?;
+        guard.extend(sequences::closing_new(context).await?);
         let texts = parts.dump.sql_of(&parts.early, &parts.of_others).await?;
         let query = sqlx::query_as(sql!("move/carry/default_privileges.sql"));
         let rights: Vec<(String, bool)> = context.target.rows(query).await?;
@@ -235,8 +236,7 @@ pub(crate) async fn look_at_way_back(
     check_owner(file, &mut old, record).await?;
     check_new_copy(&mut new, record).await?;
     let (now, before) = tokio::try_join!(shape(&mut new, schema), shape(&mut old, schema))?;
-    let comparison = Comparison { with_rules: false, ..Comparison::of(&new, &old) };
-    if !comparison.differences(&now, &before).is_empty() {
+    if !Comparison::of(&new, &old).differences(&now, &before).is_empty() {
         return Err(Failure::new(format!(
             "the tables of schema {schema} are not those of the old copy any more"
         ))
@@ -256,8 +256,6 @@ async fn changed_since(
     schema: &str,
     stream: &str,
 ) -> Result<Vec<String>, Failure> {
-    // Sequences of an old copy are closed, and get the rules of the others: see `carry_over`.
-    let comparison = Comparison { with_rules: false, ..Comparison::of(new, old) };
     let (one, other) = if is_read(&[new, old]).await? {
         let (one, other) =
             tokio::try_join!(Dump::of(new, schema, DUMP_MAX), Dump::of(old, schema, DUMP_MAX))?;
@@ -266,7 +264,7 @@ async fn changed_since(
         // The way back is open with an older pg_dump, too.
         tokio::try_join!(portable(new, schema, stream), portable(old, schema, stream))?
     };
-    Ok(comparison.differences(&one, &other))
+    Ok(Comparison::of(new, old).differences(&one, &other))
 }
 
 async fn portable(

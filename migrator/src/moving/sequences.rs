@@ -5,11 +5,10 @@
 //! is read where they stand, and lets go of them only by the transaction that
 //! makes the source the old copy. In it they come to their end: what was carried
 //! over is not handed out here again. Nor does anybody switch off or replace the
-//! triggers of the fence meanwhile, which wait for it.
+//! triggers of the fence meanwhile, which wait for it. Those of the new copy are at their end from the
+//! beginning, until they are carried over.
 
 use std::time::Instant;
-
-use shardid_cluster::MoveKind;
 
 use super::context::{Given, MoveContext};
 use super::home::is_open;
@@ -36,12 +35,9 @@ pub(super) async fn carry_over(
             "a transaction that has called nextval, or locks a table, does not end".to_owned(),
         ));
     }
-    let mut statements = Vec::new();
-    if context.record.kind == MoveKind::Rollback {
-        let schema = context.record.schema.as_str();
-        let query = sqlx::query_scalar(sql!("move/sequence/rules.sql")).bind(schema);
-        statements = context.source.column(query).await?;
-    }
+    let query = sqlx::query_scalar(sql!("move/sequence/rules.sql"));
+    let query = query.bind(context.record.schema.as_str());
+    let mut statements: Vec<String> = context.source.column(query).await?;
     statements.extend(positions(context, false).await?);
     match context.target.all_or_none(vec![statements.join(";\n")], 1_000).await? {
         Batch::Done => Ok(Fence::Held),
@@ -111,6 +107,12 @@ pub(super) async fn close_with(
         statements = shut.into_iter().chain(statements).chain(open).collect();
     }
     context.target.all_or_none(statements, LOCK_MS as u64).await
+}
+
+/// Statements by which the sequences of a new copy are closed, in the transaction that makes them.
+pub(super) async fn closing_new(context: &mut MoveContext<'_>) -> Result<Vec<String>, Failure> {
+    let query = sqlx::query_scalar(sql!("move/sequence/close_new.sql"));
+    context.source.column(query.bind(context.record.schema.as_str())).await
 }
 
 /// Closes the sequences of an old copy that was nearly gone back to.

@@ -50,7 +50,29 @@ pub(crate) async fn truth(file: &ClusterFile, task: &str) -> Result<Truth, Failu
     }
     truth.find_renames(|name| file.declared.node(name).is_some());
     followers::note_streams(&mut truth, file, journal, &following);
+    if failures.is_empty() {
+        look_behind_copies(file, task, &mut truth).await?;
+    }
     Failure::all(failures).map_or(Ok(truth), Err)
+}
+
+/// Looks once more at nodes of which copies seem to have more than they: these went on, and were followed, between the two
+/// looks.
+async fn look_behind_copies(
+    file: &ClusterFile,
+    task: &str,
+    truth: &mut Truth,
+) -> Result<(), Failure> {
+    let ahead = truth.copies_ahead();
+    for (node, address) in file.postgres() {
+        if ahead.iter().any(|copy| copy.from == *node) {
+            let now = look_at(&file.declared, node, address, task).await?.truth;
+            if let Some(seen) = truth.nodes.get_mut(node) {
+                (seen.descent, seen.slots) = (now.descent, now.slots);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Whether a node knows a newer map than a catalog that has one.

@@ -14,7 +14,10 @@ fn who_would_lose_or_gain_a_right_as_a_member_of_a_role_is_named_before_the_move
     }
     estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY); GRANT SELECT ON {schema}.t TO \"Readers\"; GRANT USAGE ON SCHEMA {schema} TO \"Readers\""));
     estate.psql("pg1", "CREATE ROLE only_here; GRANT \"Readers\" TO lost, strong, only_here, between; GRANT between TO in_other_ways");
-    estate.psql("pg2", "CREATE ROLE only_there; GRANT \"Readers\" TO gained, only_there, in_other_ways, between");
+    estate.psql(
+        "pg2",
+        "CREATE ROLE only_there; GRANT \"Readers\" TO gained, only_there, in_other_ways, between",
+    );
     let number = shard.to_string();
     let goes = |how: &str| estate.run(&["move", &number, "--to", "pg2", how]);
 
@@ -38,10 +41,7 @@ fn who_would_lose_or_gain_a_right_as_a_member_of_a_role_is_named_before_the_move
     estate.psql("pg2", "GRANT \"Readers\" TO lost; REVOKE \"Readers\" FROM gained");
     goes("--yes").ok();
     let reads = |role: &str| {
-        estate.psql(
-            "pg2",
-            &format!("SELECT has_table_privilege('{role}', '{schema}.t', 'SELECT')"),
-        )
+        estate.psql("pg2", &format!("SELECT has_table_privilege('{role}', '{schema}.t', 'SELECT')"))
     };
     assert_eq!(["lost", "gained", "in_other_ways"].map(reads), ["t", "f", "t"]);
 
@@ -55,5 +55,9 @@ fn who_would_lose_or_gain_a_right_as_a_member_of_a_role_is_named_before_the_move
     estate.psql("pg2", change);
     estate.psql("pg2", &format!("GRANT SELECT ON {schema}.t TO \"Readers\""));
     let run = estate.run(&["move", &number, "--to", "pg3", "--dry-run"]);
-    assert!(run.stderr.contains("role lost may become role \"Readers\" where the shard is"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("role lost may become role \"Readers\" where the shard is"),
+        "{}",
+        run.stderr
+    );
 }

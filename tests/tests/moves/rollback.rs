@@ -236,6 +236,14 @@ fn the_copy_that_a_rollback_is_about_to_open_is_never_named_as_left_over() {
     assert!(!run.stdout.contains("follows") && run.stdout.contains("the shard again"), "{run:?}");
     let moves = run.stderr;
     assert!(moves.contains("`shardid resume ") && !moves.contains("old copies"), "{moves}");
+    // What its copy followed by is gone, and nothing is lost.
+    let again = estate.run(&["rollback", &id, "--yes"]);
+    assert_eq!(again.code, 3, "{}", again.stderr);
+    let back = estate.last_move(shard);
+    let says = format!("shard {shard} is already being moved: move {back} to pg1 is switched");
+    let says = [says, format!("`shardid resume {back}`")];
+    assert!(says.iter().all(|says| again.stderr.contains(says)), "{}", again.stderr);
+    assert!(estate.run(&["rollback", "--all", "--yes"]).stderr.contains("nothing to do"));
     let reads = |node: &str| {
         estate
             .psql("pg1", &format!("UPDATE shardid.map SET node = '{node}' WHERE shard = {shard}"));

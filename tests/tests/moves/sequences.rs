@@ -107,6 +107,42 @@ fn a_plain_nextval_gives_no_number_twice_there_and_back_again() {
     estate.assert_no_trace(shard);
 }
 
+/// They began where they are made to begin, and gave whoever asked there what the others had given long ago.
+#[test]
+fn the_sequences_of_a_copy_that_is_not_the_shard_yet_give_nothing() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let schema = make(estate, shard);
+    let all = format!(
+        "SELECT string_agg(relname, E'\\n' ORDER BY relname) FROM pg_class WHERE relnamespace = '{schema}'::regnamespace AND relkind = 'S'"
+    );
+    let names = estate.psql("pg1", &all);
+    let names: Vec<&str> = names.lines().collect();
+    let take = |node: &str, name: &str| {
+        let name = format!("{schema}.\"{}\"", name.replace('"', "\"\""));
+        let sql = format!("SELECT nextval('{}')", name.replace('\'', "''"));
+        estate.node(node).connect(DATABASE).query_one(&sql, &[]).map(|row| row.get::<_, i64>(0))
+    };
+    let before: Vec<i64> = names.iter().map(|name| take("pg1", name).unwrap()).collect();
+    for place in ["copying/before-AwaitCopy", "following/before-AwaitClose"] {
+        let arguments = ["move", &shard.to_string(), "--to", "pg2", "--yes"];
+        let held = match place.starts_with("copying") {
+            true => estate.run_held(place, &arguments),
+            false => estate.run_held(place, &["resume", &estate.last_move(shard)]),
+        };
+        for name in &names {
+            let refused = take("pg2", name).expect_err(name);
+            assert_eq!(refused.code().map(|code| code.code()), Some(CLOSED), "{name} at {place}");
+        }
+        held.kill();
+    }
+    estate.run(&["resume", &estate.last_move(shard)]).ok();
+    // They go on, by the rules that they had.
+    for (name, before) in names.iter().zip(before) {
+        let next = take("pg2", name).unwrap();
+        assert_ne!(next, before, "{name}");
+    }
+}
+
 #[test]
 fn sequences_of_every_kind_are_closed_where_they_were_and_go_on_where_they_are() {
     let (estate, shard) = (shared::estate(), shared::shard());
