@@ -157,21 +157,44 @@ pub(crate) async fn has_lost(
     Ok(descent(target).await?.has_lost(record.whole))
 }
 
-/// Why the old copy of a move may have rows that its new node has lost, and what that node is.
+/// An old copy and its new node, beside each other.
+struct Looked {
+    /// Why the copy may have rows that the node has lost.
+    why: Option<Ahead>,
+    owner: Owner,
+    /// Whether the copy has what it is to follow by. Its database may be another one than before, beside which the one that
+    /// follows is still there.
+    is_subscribed: bool,
+}
+
+impl Looked {
+    /// What the copy has to follow by, and does not.
+    fn cut(&self, file: &ClusterFile, record: &Move) -> Option<Cut> {
+        match self.owner.fault(&record.way_back_stream()) {
+            Some(fault) => Some(no_slot(file, record, fault)),
+            None if self.is_subscribed => None,
+            None => Some(no_subscription(record)),
+        }
+    }
+}
+
+/// Looks at an old copy and its new node.
 async fn look(
     source: &mut MoveSession,
     target: &mut MoveSession,
     record: &Move,
-) -> Result<(Option<Ahead>, Owner), Failure> {
+) -> Result<Looked, Failure> {
     // Before the node is asked, which goes on meanwhile.
     let query = sqlx::query_as(sql!("move/clean/reached.sql"));
     let reached: Vec<(String, Option<i64>)> = source.rows(query).await?;
     let name = record.way_back_stream();
-    let reached = reached.into_iter().find(|(other, _)| *other == name).and_then(|(_, it)| it);
+    let stream = reached.into_iter().find(|(other, _)| *other == name);
+    let is_subscribed = stream.is_some();
+    let reached = stream.and_then(|(_, reached)| reached);
     let Move { id, way_back, followed, whole, reopened, .. } = *record;
     let copy = OldCopy { id, way_back, followed, whole, reached, reopened };
     let owner = descent(target).await?;
-    Ok((owner.is_behind(&copy), owner))
+    Ok(Looked { why: owner.is_behind(&copy), owner, is_subscribed })
 }
 
 /// Refuses to drop an old copy that may have rows which the shard has lost.
@@ -180,7 +203,7 @@ pub(super) async fn check_not_ahead(
     target: &mut MoveSession,
     record: &Move,
 ) -> Result<(), Failure> {
-    let (why, _) = look(source, target, record).await?;
+    let why = look(source, target, record).await?.why;
     why.map_or(Ok(()), |why| Err(refused(record, why)))
 }
 
@@ -192,16 +215,13 @@ pub(crate) async fn check_way_back(file: &ClusterFile, record: &Move) -> Result<
     for node in [&mut old, &mut new] {
         check_member(node, file).await?;
     }
-    let (why, owner) = look(&mut old, &mut new, record).await?;
-    if let Some(why) = why {
+    let looked = look(&mut old, &mut new, record).await?;
+    if let Some(why) = looked.why {
         return Err(refused(record, why).detail("it cannot be gone back to"));
     }
-    match owner.fault(&record.way_back_stream()) {
+    match looked.cut(file, record) {
         None => Ok(()),
-        Some(fault) => {
-            let Cut { problem, instead } = no_slot(file, record, fault);
-            Err(Failure::new(problem).hint(instead))
-        }
+        Some(Cut { problem, instead }) => Err(Failure::new(problem).hint(instead)),
     }
 }
 
@@ -268,22 +288,21 @@ async fn part(
     target: &mut MoveSession,
     (record, moves): (&Move, &[Move]),
 ) -> Result<Option<Parted>, Failure> {
-    let owner = match source {
+    let looked = match source {
         Some(source) => {
-            let (why, owner) = look(source, target, record).await?;
-            if let Some(why) = why {
+            let looked = look(source, target, record).await?;
+            if let Some(why) = looked.why {
                 let Move { id, shard, source, target, .. } = record;
                 let failure = Failure::new(problem(shard, source, target, why))
                     .hint(after_standing(record, moves, mend(*id)));
                 return Ok(Some(Parted { is_ahead: true, failure }));
             }
-            owner
+            looked
         }
-        None => descent(target).await?,
+        None => Looked { why: None, owner: descent(target).await?, is_subscribed: true },
     };
-    let fault = owner.fault(&record.way_back_stream()).filter(|_| record.way_back);
-    Ok(fault.map(|fault| {
-        let Cut { problem, instead } = no_slot(file, record, fault);
+    let cut = looked.cut(file, record).filter(|_| record.way_back);
+    Ok(cut.map(|Cut { problem, instead }| {
         let failure = Failure::new(problem).hint(after_standing(record, moves, instead));
         Parted { is_ahead: false, failure }
     }))
@@ -320,6 +339,13 @@ fn no_slot(file: &ClusterFile, record: &Move, fault: SlotFault) -> Cut {
         ),
     };
     Cut { problem: format!("node {target}: {problem}"), instead }
+}
+
+fn no_subscription(record: &Move) -> Cut {
+    let Move { id, shard, source, .. } = record;
+    let name = record.way_back_stream();
+    let problem = cut_off("subscription", &name, SlotFault::Gone, shard, source);
+    Cut { problem: format!("node {source}: {problem}"), instead: retire_instead(*id) }
 }
 
 fn refused(record: &Move, why: Ahead) -> Failure {

@@ -115,3 +115,33 @@ fn what_follows_a_node_is_told_of_its_new_address() {
     estate.run(&["rollback", &id, "--yes"]).ok();
     estate.assert_no_streams();
 }
+
+/// The database that the copy was restored from goes on following beside it, by the slot: what it had got was taken for
+/// what the copy has.
+#[test]
+fn a_copy_that_was_restored_beside_the_one_that_follows_is_not_gone_back_to() {
+    let estate = Estate::start(2, 4);
+    let (shard, write) = shard_on_pg1(&estate);
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    let id = estate.last_move(shard);
+    copy(&estate, "pg1");
+    estate.psql("pg2", &write);
+    lead_astray(&estate, 1);
+    // The node keeps the catalog as well, which came along.
+    estate.run(&["apply", "--adopt", "pg1", "--yes"]).ok();
+    let words = format!(
+        "subscription shardid_back_{id} is gone, and the old copy of shard {shard} on pg1 follows no more"
+    );
+    let hint = format!("it cannot be gone back to: `shardid retire {id}`");
+    for how in [&["--dry-run"][..], &["--yes"], &["--yes", "--verify", "none"]] {
+        let refused = estate.run(&[&["rollback", &id], how].concat()).refused();
+        assert!(refused.contains(&words) && refused.contains(&hint), "{refused}");
+    }
+    let run = estate.run(&["moves"]);
+    assert!(run.stderr.contains(&words), "{}{}", run.stdout, run.stderr);
+    let found = estate.run(&["verify"]).stdout;
+    assert!(found.contains(&words), "{found}");
+    estate.run(&["retire", &id, "--yes"]).ok();
+    let found = estate.run(&["verify"]).stdout;
+    assert!(!found.contains(&words), "{found}");
+}
