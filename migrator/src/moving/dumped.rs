@@ -41,6 +41,8 @@ impl Dump {
             .map_err(|error| Failure::new(format!("could not make a temporary file: {error}")))?;
         let mut command = client_program("pg_dump")?;
         server.address.give_to(&mut command);
+        // A moment is printed as it is there, and nodes may be in several zones.
+        command.env("PGTZ", "UTC");
         if !server.dump_options.is_empty() {
             let own = std::env::var("PGOPTIONS").unwrap_or_default();
             command.env("PGOPTIONS", format!("{own} {}", server.dump_options));

@@ -2,7 +2,11 @@
 
 use std::fmt;
 
-use shardid_cluster::{Descent, Lineage, Whole};
+use shardid_cluster::{Descent, Lineage, NodeName, Whole};
+use sqlx::postgres::PgConnection;
+
+use crate::failure::Failure;
+use crate::postgres::{failure, sql};
 
 /// What a node says of where its writes come from, and of what follows it.
 #[derive(sqlx::FromRow)]
@@ -25,6 +29,19 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
+    /// Asks a node; none of a standby.
+    pub(crate) async fn of(
+        connection: &mut PgConnection,
+        node: &NodeName,
+    ) -> Result<Option<Self>, Failure> {
+        let row: Option<DescentRow> =
+            sqlx::query_as(sql!("move/slots.sql", "move/clean/descent.sql"))
+                .fetch_optional(connection)
+                .await
+                .map_err(|error| failure(node, &error))?;
+        Ok(row.map(Self::from))
+    }
+
     /// Why nobody can follow by a slot of this node any more, if that is so.
     pub(crate) fn fault(&self, slot: &str) -> Option<SlotFault> {
         let is_in = |slots: &[String]| slots.iter().any(|other| other == slot);

@@ -14,7 +14,7 @@ use sqlx::{Connection, FromRow};
 
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
-use crate::postgres::descent::{DescentRow, NotedRow, Owner};
+use crate::postgres::descent::{NotedRow, Owner};
 use crate::postgres::followers::{self, Following, JournalStream};
 use crate::postgres::{catalog, connect, failure, sql};
 
@@ -56,20 +56,25 @@ pub(crate) async fn truth(file: &ClusterFile, task: &str) -> Result<Truth, Failu
     Failure::all(failures).map_or(Ok(truth), Err)
 }
 
-/// Looks once more at nodes of which copies seem to have more than they: these went on, and were followed, between the two
-/// looks.
+/// Looks once more where nodes are, after it was seen how far copies of them have got: these go on, and are followed, between
+/// the two looks.
 async fn look_behind_copies(
     file: &ClusterFile,
     task: &str,
     truth: &mut Truth,
 ) -> Result<(), Failure> {
-    let ahead = truth.copies_ahead();
+    if truth.nodes.values().all(|seen| seen.filled.is_empty()) {
+        return Ok(());
+    }
     for (node, address) in file.postgres() {
-        if ahead.iter().any(|copy| copy.from == *node) {
-            let now = look_at(&file.declared, node, address, task).await?.truth;
-            if let Some(seen) = truth.nodes.get_mut(node) {
-                (seen.descent, seen.slots) = (now.descent, now.slots);
-            }
+        let Some(seen) = truth.nodes.get_mut(node).filter(|seen| seen.descent.is_some()) else {
+            continue;
+        };
+        let mut connection = connect(node, address, task).await?;
+        let owner = Owner::of(&mut connection, node).await?;
+        let _ = connection.close().await;
+        if let Some(Owner { descent, slots, .. }) = owner {
+            (seen.descent, seen.slots) = (Some(descent), slots);
         }
     }
     Ok(())
@@ -270,12 +275,7 @@ async fn look_inside(
         }
         // A file of the server's is not for everybody to read, and who may not opens nothing.
         if server.superuser {
-            let row: Option<DescentRow> =
-                sqlx::query_as(sql!("move/slots.sql", "move/clean/descent.sql"))
-                    .fetch_optional(&mut *connection)
-                    .await
-                    .map_err(failed)?;
-            if let Some(Owner { descent, slots, .. }) = row.map(Owner::from) {
+            if let Some(Owner { descent, slots, .. }) = Owner::of(&mut *connection, node).await? {
                 (truth.descent, truth.slots) = (Some(descent), slots);
             }
             truth.publications = sqlx::query_scalar(sql!("look/publications.sql"))

@@ -9,6 +9,7 @@ use sqlx::{Connection, FromRow};
 
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
+use crate::postgres::descent::Owner;
 use crate::postgres::look::{Seen, look};
 use crate::postgres::statistics::{Skew, skew};
 use crate::postgres::{Waiter, connect, failure, sql};
@@ -81,7 +82,23 @@ impl<'f> Estate<'f> {
                 Err(failure) => estate.unreachable.push((node.clone(), failure)),
             }
         }
+        estate.look_behind_copies().await;
         estate
+    }
+
+    /// Looks once more where nodes are, after it was seen how far copies of them have got: these go on, and are followed,
+    /// between the two looks.
+    async fn look_behind_copies(&mut self) {
+        if self.visits.iter().all(|visit| visit.seen.truth.filled.is_empty()) {
+            return;
+        }
+        for visit in self.visits.iter_mut().filter(|visit| visit.seen.truth.descent.is_some()) {
+            // One that does not answer by now is as it was seen.
+            if let Ok(Some(owner)) = Owner::of(&mut visit.connection, &visit.node).await {
+                (visit.seen.truth.descent, visit.seen.truth.slots) =
+                    (Some(owner.descent), owner.slots);
+            }
+        }
     }
 
     /// What each node that answered says of itself.

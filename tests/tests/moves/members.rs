@@ -26,9 +26,9 @@ fn who_would_lose_or_gain_a_right_as_a_member_of_a_role_is_named_before_the_move
         assert_eq!(run.code, 1, "{}", run.stderr);
         for words in [
             "role lost has the rights of role \"Readers\" where the shard is, and not here",
-            "hint: GRANT \"Readers\" TO lost; here, or REVOKE it there",
+            "`GRANT \"Readers\" TO lost;`, or what takes that away",
             "role gained has the rights of role \"Readers\" here, and not where the shard is",
-            "hint: REVOKE \"Readers\" FROM gained; here, or GRANT it there",
+            "have role gained be a member of \"Readers\", by itself or by roles between them",
         ] {
             assert!(run.stderr.contains(words), "{words}: {}", run.stderr);
         }

@@ -683,5 +683,5 @@ fn an_id_sequence_that_several_make_again_at_once_gives_no_id_twice() {
         }
         takers.map(|taker| taker.join().expect("it does not panic")).into()
     });
-    assert!(assert_unique(&taken) > 1_000);
+    assert!(assert_unique(&taken) > 100);
 }

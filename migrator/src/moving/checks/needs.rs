@@ -30,7 +30,7 @@ pub(super) struct Needs {
 /// Who has the rights of some roles of a server.
 struct Members {
     rights: Vec<Member>,
-    /// All roles that there are.
+    /// All roles that there are, but superusers.
     roles: BTreeSet<String>,
 }
 
@@ -157,16 +157,23 @@ fn other_members(here: &Members, there: &Members) -> Vec<Problem> {
     let lost = alone(here, there, |Member { role, of, how }| {
         (
             format!("role {role} {how} role {of} where the shard is, and not here"),
-            format!("GRANT {of} TO {role}; here, or REVOKE it there"),
+            same_on_both(role, of),
         )
     });
     let gained = alone(there, here, |Member { role, of, how }| {
         (
             format!("role {role} {how} role {of} here, and not where the shard is"),
-            format!("REVOKE {of} FROM {role}; here, or GRANT it there"),
+            same_on_both(role, of),
         )
     });
     lost.into_iter().chain(gained).collect()
+}
+
+/// What is to be done about a member on one of the nodes.
+fn same_on_both(role: &str, of: &str) -> String {
+    format!(
+        "have role {role} be a member of {of}, by itself or by roles between them, and inherit from it (INHERIT), on both nodes or on none: `GRANT {of} TO {role};`, or what takes that away"
+    )
 }
 
 /// What of that a server has not.

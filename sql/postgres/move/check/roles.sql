@@ -1,2 +1,2 @@
--- The roles of a server.
-SELECT quote_ident(rolname) AS role FROM pg_roles
+-- The roles of a server that are no superusers, who have every right.
+SELECT quote_ident(rolname) AS role FROM pg_roles WHERE NOT rolsuper
