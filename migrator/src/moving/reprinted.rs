@@ -103,7 +103,7 @@ fn printed(nodes: Vec<Node<'_>>) -> Vec<Node<'_>> {
                     _ => out.push(Node::Group('(', inner)),
                 }
             }
-            Node::Group('[', inner) => {
+            Node::Group(_, inner) => {
                 let inner = printed(inner);
                 let is_array = out.last().is_some_and(|last| is_word(last, "ARRAY"));
                 if is_array && rest.peek().is_some_and(|next| is_word(next, "::")) {
@@ -113,7 +113,6 @@ fn printed(nodes: Vec<Node<'_>>) -> Vec<Node<'_>> {
                     out.push(Node::Group('[', inner));
                 }
             }
-            Node::Group(with, inner) => out.push(Node::Group(with, printed(inner))),
             word @ Node::Word(_) => out.push(word),
         }
     }
