@@ -10,6 +10,7 @@
 pub(crate) mod ahead;
 mod answers;
 mod back;
+mod bound;
 mod capacity;
 mod carry;
 mod checks;

@@ -19,7 +19,7 @@ use super::journal::Move;
 use super::move_session::{Batch, MoveSession, WAIT_MAX};
 use super::old_copy::check_owner;
 use super::same::{Comparison, Definitions, is_read};
-use super::{sequences, stream};
+use super::{bound, sequences, stream};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -333,11 +333,7 @@ async fn run_in_open(
     }
     let MoveContext { source, target, record, .. } = context;
     check_owners(source, target, &record.schema).await?;
-    let here = bound(source, &record.schema).await?;
-    let there = bound(target, &record.schema).await?;
-    if let Some((what, calls)) = there.difference(&here).next() {
-        return Err(bound_anew(context, what, calls));
-    }
+    bound::check(context, part == Part::Late).await?;
     if part == Part::Late {
         return Ok(());
     }
@@ -360,27 +356,6 @@ async fn step_within(
     let ended = in_time::end(&node, &address, pids.to_vec()).await;
     let outcome = step.await;
     ended.map_or(outcome, Err)
-}
-
-/// What definitions call that somebody has made.
-async fn bound(
-    server: &mut MoveSession,
-    schema: &str,
-) -> Result<BTreeSet<(String, String)>, Failure> {
-    let query = sqlx::query_as(sql!("move/closure.sql", "move/carry/bound.sql")).bind(schema);
-    Ok(server.rows(query).await?.into_iter().collect())
-}
-
-/// A definition travels as a text, and by that another function may fit better than the one which it is bound to.
-fn bound_anew(context: &MoveContext<'_>, what: &str, calls: &str) -> Failure {
-    let calls = calls.replace("pg_catalog.", "");
-    Failure::new(format!("{what} would call {calls} here, and does not where the shard is"))
-        .at(format!("node {}", context.target.node))
-        .detail("By its text that fits better than what it calls, which has the same name.")
-        .hint(format!(
-            "give one of the two another name where the shard is; then `shardid abort {}`, and move it again",
-            context.record.id
-        ))
 }
 
 /// A dump of a schema's definitions, with its list of contents in two parts.

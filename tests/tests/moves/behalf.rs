@@ -524,6 +524,27 @@ fn what_is_bound_to_a_function_does_not_call_another_one_when_it_has_moved() {
         estate.run(&["abort", &number.to_string(), "--yes"]).ok();
         estate.psql("pg1", &format!("DROP {}", less.replace("SCHEMA", &schema)));
     }
+    // Where both are called, which of them where.
+    estate.psql(
+        "pg1",
+        &format!(
+            "SET ROLE alice; CREATE FUNCTION {schema}.yes(text) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT true';
+             SET ROLE bob; CREATE FUNCTION {schema}.mine(who anyelement) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT who::text = current_user';
+             CREATE POLICY twice ON {schema}.docs FOR UPDATE USING (({schema}.mine(owner) OR {schema}.mine(n)) AND {schema}.yes(owner));
+             SET ROLE alice; ALTER FUNCTION {schema}.yes(text) RENAME TO mine"
+        ),
+    );
+    let refused = estate.run(&MOVE);
+    number += 1;
+    let stands = format!(
+        "policy twice on {schema}.docs would call function {schema}.mine(text) here in a place where it calls function {schema}.mine(anyelement) where the shard is"
+    );
+    assert!(refused.stderr.contains(&stands), "{}", refused.stderr);
+    estate.run(&["abort", &number.to_string(), "--yes"]).ok();
+    estate.psql(
+        "pg1",
+        &format!("DROP POLICY twice ON {schema}.docs; DROP FUNCTION {schema}.mine(text)"),
+    );
     // One that fits as well as the other.
     for (role, arguments) in
         [("bob", "who text, strict boolean DEFAULT true"), ("alice", "who text")]
