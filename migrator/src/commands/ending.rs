@@ -109,10 +109,9 @@ async fn confirmed(
                     continue;
                 }
                 match moving::look_at_way_back(file, record).await {
-                    Ok(changed) => {
-                        lines.entry(record.id).or_default().extend(changed.iter().map(|what| {
-                            format!("    not carried back from {}: {what}\n", record.target)
-                        }));
+                    Ok(told) => {
+                        let told = told.iter().map(|line| format!("    {line}\n"));
+                        lines.entry(record.id).or_default().extend(told);
                     }
                     Err(failure) => failures.push(failure.detail(format!("move {}", record.id))),
                 }

@@ -10,7 +10,8 @@ use super::copies::check_new_copy;
 use super::journal::MoveJournal;
 use super::member::{has_extension, not_of_cluster};
 use super::move_session::MoveSession;
-use super::problem::failures_of;
+use super::problem::{Problem, failures_of};
+use super::rights::other_rights;
 use super::stream::oldest_transaction;
 use super::{preflight, schema};
 use crate::failure::Failure;
@@ -141,6 +142,12 @@ async fn check_one(
     let target = servers.get_mut(&planned.target).expect("connected above");
     failures.extend(earlier.old_copies(planned));
     let mut problems = target_problems(target, needs).await?;
+    let mut source = servers.remove(&planned.source).expect("connected above");
+    let target = servers.get_mut(&planned.target).expect("connected above");
+    let rights = other_rights(&mut source, target, &home.schema).await;
+    servers.insert(planned.source.clone(), source);
+    problems.extend(rights?);
+    let target = servers.get_mut(&planned.target).expect("connected above");
     // The schema of an old copy is known by its move.
     if !earlier.is_old_copy_at(planned) {
         problems.extend(shard::room(target, &home.schema).await?);
@@ -180,6 +187,7 @@ pub(super) async fn check_again(context: &mut MoveContext<'_>) -> Result<(), Fai
         let needs =
             needs(&mut context.source, context.record.shard, &context.record.schema).await?;
         let mut problems = target_problems(&mut context.target, needs).await?;
+        problems.extend(rights(context).await?);
         problems.extend(shard::room(&mut context.target, &context.record.schema).await?);
         failures.extend(failures_of(&context.target.node, problems));
     }
@@ -191,6 +199,9 @@ pub(super) async fn check_again(context: &mut MoveContext<'_>) -> Result<(), Fai
                 context.source.node, context.target.node
             ));
         }
+        for (problem, hint) in rights(context).await? {
+            context.say(format_args!("{}: {problem} ({hint})", context.target.node));
+        }
     }
     let (_, problems) = shard::shard_problems(&mut context.source, context.record.shard).await?;
     failures.extend(failures_of(&context.source.node, problems));
@@ -201,4 +212,18 @@ pub(super) async fn check_again(context: &mut MoveContext<'_>) -> Result<(), Fai
         ));
     }
     Failure::all(failures).map_or(Ok(()), Err)
+}
+
+/// Refuses to open a copy by which somebody would lose a right, or gain one.
+pub(super) async fn check_rights(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    if context.record.kind == MoveKind::Rollback {
+        return Ok(());
+    }
+    let problems = rights(context).await?;
+    Failure::all(failures_of(&context.target.node, problems)).map_or(Ok(()), Err)
+}
+
+async fn rights(context: &mut MoveContext<'_>) -> Result<Vec<Problem>, Failure> {
+    let MoveContext { source, target, record, .. } = context;
+    other_rights(source, target, &record.schema).await
 }

@@ -11,7 +11,7 @@ use super::outcome::Fence;
 use super::pace::{Pace, share};
 use super::stop::check_stop;
 use super::throttle;
-use super::{origin, schema, sequences, stream, unseen};
+use super::{checks, origin, schema, sequences, stream, unseen};
 use crate::failure::Failure;
 use crate::postgres::descent::SlotFault;
 use crate::postgres::sql;
@@ -269,6 +269,7 @@ pub(super) async fn await_close(context: &mut MoveContext<'_>) -> Result<(), Fai
     unseen::before_fence(context).await?;
     catch_up(context).await?;
     schema::check_unchanged(context).await?;
+    checks::check_rights(context).await?;
     sequences::prepare(context).await?;
     // So that its server need not keep what the source has sent.
     if context.record.way_back && context.record.rollback_of.is_none() {

@@ -46,6 +46,7 @@ mod problem;
 mod progress;
 mod readers;
 mod reprinted;
+mod rights;
 mod same;
 mod schema;
 mod sequences;

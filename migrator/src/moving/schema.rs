@@ -18,6 +18,7 @@ use super::fingerprint;
 use super::journal::Move;
 use super::move_session::{Batch, MoveSession, WAIT_MAX};
 use super::old_copy::check_owner;
+use super::rights::other_rights;
 use super::same::{Comparison, Definitions, is_read};
 use super::{bound, sequences, stream};
 use crate::cuts;
@@ -224,8 +225,8 @@ pub(super) async fn not_carried_back(
     changed_since(&mut context.source, &mut context.target, &schema, &stream).await
 }
 
-/// The same before a move back has begun; refused where the tables are no longer those that the old
-/// copy has.
+/// The same before a move back has begun, a line for each, and who loses or gains a right by going back; refused where the
+/// tables are no longer those that the old copy has.
 pub(crate) async fn look_at_way_back(
     file: &ClusterFile,
     record: &Move,
@@ -246,7 +247,15 @@ pub(crate) async fn look_at_way_back(
             record.id, record.shard, record.source
         )));
     }
-    changed_since(&mut new, &mut old, schema, &record.stream()).await
+    let changed = changed_since(&mut new, &mut old, schema, &record.stream()).await?;
+    let mut lines: Vec<String> = changed
+        .iter()
+        .map(|what| format!("not carried back from {}: {what}", record.target))
+        .collect();
+    for (problem, hint) in other_rights(&mut new, &mut old, schema).await? {
+        lines.push(format!("{}: {problem} ({hint})", record.source));
+    }
+    Ok(lines)
 }
 
 /// How the definitions of a copy differ from those of an older one.

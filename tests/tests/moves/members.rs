@@ -1,8 +1,14 @@
 //! A right may be had by being a member of a role, which no object of a shard's schema knows of.
 
-use shardid_tests::estate::schema;
+use shardid_tests::estate::{Estate, schema};
 
 use crate::shared;
+
+/// Runs `move --dry-run` of a shard to pg2, and says what it says.
+fn said(estate: &Estate, shard: u32) -> (i32, String) {
+    let run = estate.run(&["move", &shard.to_string(), "--to", "pg2", "--dry-run"]);
+    (run.code, run.stderr)
+}
 
 /// Who is a member of it on one node alone would lose the right by the move, or gain it, without a word.
 #[test]
@@ -10,14 +16,27 @@ fn who_would_lose_or_gain_a_right_as_a_member_of_a_role_is_named_before_the_move
     let (estate, shard) = (shared::estate(), shared::shard());
     let schema = schema(shard);
     for node in estate.nodes() {
-        estate.psql(&node, "CREATE ROLE \"Readers\"; CREATE ROLE between; CREATE ROLE lost; CREATE ROLE gained; CREATE ROLE in_other_ways; CREATE ROLE strong SUPERUSER");
+        estate.psql(&node, "CREATE ROLE \"Readers\"; CREATE ROLE between; CREATE ROLE lost; CREATE ROLE gained; CREATE ROLE in_other_ways; CREATE ROLE strong");
+        estate.psql(
+            &node,
+            "CREATE ROLE also; CREATE ROLE of_itself; CREATE ROLE deep; CREATE ROLE stiff",
+        );
     }
-    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY); GRANT SELECT ON {schema}.t TO \"Readers\"; GRANT USAGE ON SCHEMA {schema} TO \"Readers\""));
-    estate.psql("pg1", "CREATE ROLE only_here; GRANT \"Readers\" TO lost, strong, only_here, between; GRANT between TO in_other_ways");
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY); GRANT SELECT ON {schema}.t TO \"Readers\", also, of_itself; GRANT USAGE ON SCHEMA {schema} TO \"Readers\", also, of_itself"));
+    estate.psql("pg1", "CREATE ROLE only_here; GRANT \"Readers\" TO lost, strong, only_here, between, of_itself, deep, stiff; GRANT between TO in_other_ways; GRANT also TO deep");
     estate.psql(
         "pg2",
-        "CREATE ROLE only_there; GRANT \"Readers\" TO gained, only_there, in_other_ways, between",
+        "ALTER ROLE strong SUPERUSER; CREATE ROLE only_there; GRANT \"Readers\" TO only_there, in_other_ways, between, stiff; GRANT between TO gained; GRANT also TO deep",
     );
+    let per_grant = shardid_tests::Installation::get().major() >= 16;
+    let (stiff, mended) = match per_grant {
+        true => (
+            "GRANT \"Readers\" TO stiff WITH INHERIT FALSE",
+            "GRANT \"Readers\" TO stiff WITH INHERIT TRUE;",
+        ),
+        false => ("ALTER ROLE stiff NOINHERIT", "ALTER ROLE stiff INHERIT;"),
+    };
+    estate.psql("pg2", stiff);
     let number = shard.to_string();
     let goes = |how: &str| estate.run(&["move", &number, "--to", "pg2", how]);
 
@@ -25,39 +44,114 @@ fn who_would_lose_or_gain_a_right_as_a_member_of_a_role_is_named_before_the_move
         let run = goes(how);
         assert_eq!(run.code, 1, "{}", run.stderr);
         for words in [
-            "role lost has the rights of role \"Readers\" where the shard is, and not here",
-            "`GRANT \"Readers\" TO lost;`, or what takes that away",
-            "role gained has the rights of role \"Readers\" here, and not where the shard is",
-            "have role gained be a member of \"Readers\", by itself or by roles between them",
+            "role lost has USAGE on schema SCHEMA and 1 more as a member of role \"Readers\" where the shard is, and not here",
+            "`GRANT \"Readers\" TO lost;` on pg2, or `REVOKE \"Readers\" FROM lost;` on pg1",
+            "role gained has USAGE on schema SCHEMA and 1 more as a member of role \"Readers\" here, and not where the shard is",
+            "`GRANT \"between\" TO gained;` on pg1, or `REVOKE \"between\" FROM gained;` on pg2",
+            "role stiff has USAGE on schema SCHEMA and 1 more as a member of role \"Readers\" where the shard is, and not here",
+            mended,
         ] {
-            assert!(run.stderr.contains(words), "{words}: {}", run.stderr);
+            let words = words.replace("SCHEMA", &schema);
+            assert!(run.stderr.contains(&words), "{words}: {}", run.stderr);
         }
-        // By another role it is the same, a superuser needs none, and of who is on one node alone nothing is known.
-        for role in ["role in_other_ways", "role strong", "role only_", "role between"] {
-            assert!(!run.stderr.contains(role), "{role}: {}", run.stderr);
+        // In another way it is the same, a superuser needs none, and of who is on one node alone nothing is known.
+        for role in ["in_other_ways", "strong", "only_", "between", "of_itself", "deep"] {
+            assert!(!run.stderr.contains(&format!("role {role}")), "{role}: {}", run.stderr);
         }
     }
     // What was said to help does.
-    estate.psql("pg2", "GRANT \"Readers\" TO lost; REVOKE \"Readers\" FROM gained");
+    estate.psql("pg2", &format!("GRANT \"Readers\" TO lost; REVOKE between FROM gained; {mended}"));
     goes("--yes").ok();
     let reads = |role: &str| {
         estate.psql("pg2", &format!("SELECT has_table_privilege('{role}', '{schema}.t', 'SELECT')"))
     };
-    assert_eq!(["lost", "gained", "in_other_ways"].map(reads), ["t", "f", "t"]);
+    let roles = ["lost", "gained", "in_other_ways", "of_itself", "deep", "stiff"];
+    assert_eq!(roles.map(reads), ["t", "f", "t", "t", "t", "t"]);
 
-    // To take a right by SET ROLE alone is another one.
-    estate.psql("pg1", "ALTER ROLE lost NOINHERIT");
-    let major = shardid_tests::Installation::get().major();
-    let change = match major {
-        16.. => "GRANT \"Readers\" TO lost WITH INHERIT FALSE",
-        _ => "ALTER ROLE lost NOINHERIT",
-    };
-    estate.psql("pg2", change);
-    estate.psql("pg2", &format!("GRANT SELECT ON {schema}.t TO \"Readers\""));
-    let run = estate.run(&["move", &number, "--to", "pg3", "--dry-run"]);
-    assert!(
-        run.stderr.contains("role lost may become role \"Readers\" where the shard is"),
-        "{}",
-        run.stderr
+    // Going back has it named, and is not refused.
+    estate.psql("pg2", "GRANT \"Readers\" TO gained");
+    let id = estate.last_move(shard);
+    let words = format!(
+        "role gained has USAGE on schema {schema} and 1 more as a member of role \"Readers\" where the shard is, and not here (`GRANT \"Readers\" TO gained;` on pg1, or"
     );
+    for how in ["--dry-run", "--yes"] {
+        let run = estate.run(&["rollback", &id, how]);
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(run.code == 0 && said.contains(&words), "{said}");
+    }
+}
+
+/// To take a right by SET ROLE alone is less than to have it.
+#[test]
+fn a_right_that_is_there_by_set_role_alone_is_another_one() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let schema = schema(shard);
+    for node in estate.nodes() {
+        estate.psql(&node, "CREATE ROLE taken; CREATE ROLE takes NOINHERIT");
+    }
+    estate.psql("pg1", &format!("GRANT USAGE ON SCHEMA {schema} TO taken"));
+    estate.psql("pg1", "GRANT taken TO takes");
+    let (_, stderr) = said(estate, shard);
+    let words = format!(
+        "role takes may take by SET ROLE USAGE on schema {schema} as a member of role taken where the shard is, and not here"
+    );
+    assert!(stderr.contains(&words), "{stderr}");
+    estate.psql("pg2", "GRANT taken TO takes");
+    assert_eq!(said(estate, shard).0, 0);
+}
+
+/// What has changed since a move began is seen before the shard is closed for it.
+#[test]
+fn who_becomes_a_member_during_a_move_is_named_before_the_fence() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let schema = schema(shard);
+    for node in estate.nodes() {
+        estate.psql(&node, "CREATE ROLE readers_later; CREATE ROLE reader_later");
+    }
+    estate.psql("pg1", &format!("GRANT USAGE ON SCHEMA {schema} TO readers_later"));
+    let number = shard.to_string();
+    estate.run_cut("following/before-AwaitClose", &["move", &number, "--to", "pg2", "--yes"]);
+    estate.psql("pg1", "GRANT readers_later TO reader_later");
+    let id = estate.last_move(shard);
+    let run = estate.run(&["resume", &id]);
+    assert!(run.stderr.contains("`GRANT readers_later TO reader_later;` on pg2"), "{}", run.stderr);
+    estate.psql("pg2", "GRANT readers_later TO reader_later");
+    estate.run(&["resume", &id]).ok();
+}
+
+/// Which roles of the server have rights on what there is, PostgreSQL knows, and we have a list of: for each of its roles,
+/// what a member has by the list is what the server says.
+#[test]
+fn roles_of_the_server_have_no_more_rights_than_a_move_compares() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let schema = schema(shard);
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY, c text); CREATE SEQUENCE {schema}.q; CREATE FUNCTION {schema}.f() RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE DOMAIN {schema}.d AS int; REVOKE ALL ON FUNCTION {schema}.f() FROM PUBLIC; REVOKE ALL ON DOMAIN {schema}.d FROM PUBLIC; GRANT SELECT (c) ON {schema}.t TO pg_monitor"));
+    let sql = |path: &str| {
+        let path = format!("{}/../sql/postgres/move/{path}.sql", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).expect("it is there")
+    };
+    let text = include_str!("members.sql")
+        .replace("GRANTED", &format!("{}{}", sql("closure"), sql("rights/granted")))
+        .replace("HAD", &sql("rights/had"))
+        .replace("SCHEMA", &schema);
+    let differ = estate.psql("pg1", &text);
+    assert_eq!(differ, "looked at", "which member of which role has what by one of the two alone");
+    // Who owns the databases is nobody's member, and has what pg_database_owner was granted.
+    for (node, owner) in [("pg1", "owner_one"), ("pg2", "owner_two")] {
+        estate.psql(node, &format!("CREATE ROLE owner_one; CREATE ROLE owner_two; SELECT format('ALTER DATABASE %I OWNER TO {owner}', current_database()) \\gexec"));
+    }
+    estate.psql("pg1", &format!("GRANT SELECT ON {schema}.t TO pg_database_owner"));
+    let (_, stderr) = said(estate, shard);
+    for owner in ["owner_one", "owner_two"] {
+        let words = format!(
+            "role {owner} has SELECT on table {schema}.t as a member of role pg_database_owner"
+        );
+        assert!(stderr.contains(&words), "{stderr}");
+    }
+    for node in ["pg1", "pg2"] {
+        estate.psql(
+            node,
+            "SELECT format('ALTER DATABASE %I OWNER TO postgres', current_database()) \\gexec",
+        );
+    }
 }

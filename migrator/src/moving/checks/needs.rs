@@ -1,7 +1,5 @@
 //! What a shard's schema needs of the server it is to go to.
 
-use std::collections::BTreeSet;
-
 use shardid_cluster::Shard;
 
 use crate::failure::Failure;
@@ -23,23 +21,6 @@ pub(super) struct Needs {
     owners: Vec<String>,
     /// What these may do where the schema is.
     powers: Vec<Power>,
-    /// Who has the rights of roles that it names.
-    members: Members,
-}
-
-/// Who has the rights of some roles of a server.
-struct Members {
-    rights: Vec<Member>,
-    /// All roles that there are, but superusers.
-    roles: BTreeSet<String>,
-}
-
-/// A role that has the rights of another one, or may take them.
-#[derive(sqlx::FromRow, PartialEq, Eq)]
-struct Member {
-    role: String,
-    of: String,
-    how: String,
 }
 
 /// A role, and what it may do anywhere on its server.
@@ -58,19 +39,9 @@ pub(super) async fn needs(
         source.rows(sqlx::query_as(sql!("move/check/layouts.sql")).bind(shard.as_sql())).await?;
     let owners = owners(source, schema).await?;
     let powers = powers(source, &owners).await?;
-    let members = members(source, &roles_of(&kinds, &names)).await?;
     let (layouts_needed, rules, hints) = (Vec::new(), Vec::new(), Vec::new());
-    let mut needs = Needs {
-        kinds,
-        names,
-        homes,
-        layouts: layouts_needed,
-        rules,
-        hints,
-        owners,
-        powers,
-        members,
-    };
+    let mut needs =
+        Needs { kinds, names, homes, layouts: layouts_needed, rules, hints, owners, powers };
     for (layout, rule, hint) in layouts {
         needs.layouts.push(layout);
         needs.rules.push(rule);
@@ -132,57 +103,12 @@ fn more_powerful((role, power): &Power) -> Problem {
     )
 }
 
-/// The roles among what is needed.
-fn roles_of(kinds: &[String], names: &[String]) -> Vec<String> {
-    let roles = kinds.iter().zip(names).filter(|(kind, _)| *kind == "role");
-    roles.map(|(_, name)| name.clone()).collect()
-}
-
-async fn members(server: &mut MoveSession, of: &[String]) -> Result<Members, Failure> {
-    let query = sqlx::query_as(sql!("move/check/members.sql")).bind(of.to_vec());
-    let rights = server.rows(query).await?;
-    let roles: Vec<String> =
-        server.column(sqlx::query_scalar(sql!("move/check/roles.sql"))).await?;
-    Ok(Members { rights, roles: roles.into_iter().collect() })
-}
-
-/// Who would lose a right by the move, or gain one, as it is a member of another role on one of the servers. Of a role that
-/// only one of them has nothing is known.
-fn other_members(here: &Members, there: &Members) -> Vec<Problem> {
-    let alone = |one: &Members, other: &Members, say: fn(&Member) -> Problem| {
-        let is_alone =
-            |member: &&Member| !other.rights.contains(member) && other.roles.contains(&member.role);
-        one.rights.iter().filter(is_alone).map(say).collect::<Vec<_>>()
-    };
-    let lost = alone(here, there, |Member { role, of, how }| {
-        (
-            format!("role {role} {how} role {of} where the shard is, and not here"),
-            same_on_both(role, of),
-        )
-    });
-    let gained = alone(there, here, |Member { role, of, how }| {
-        (
-            format!("role {role} {how} role {of} here, and not where the shard is"),
-            same_on_both(role, of),
-        )
-    });
-    lost.into_iter().chain(gained).collect()
-}
-
-/// What is to be done about a member on one of the nodes.
-fn same_on_both(role: &str, of: &str) -> String {
-    format!(
-        "have role {role} be a member of {of}, by itself or by roles between them, and inherit from it (INHERIT), on both nodes or on none: `GRANT {of} TO {role};`, or what takes that away"
-    )
-}
-
 /// What of that a server has not.
 pub(super) async fn target_problems(
     target: &mut MoveSession,
     needs: Needs,
 ) -> Result<Vec<Problem>, Failure> {
     let query = sqlx::query_as(sql!("move/check/has.sql"));
-    let roles = roles_of(&needs.kinds, &needs.names);
     let query = query.bind(needs.kinds).bind(needs.names).bind(needs.homes);
     let mut problems: Vec<Problem> = target.rows(query).await?;
     let query = sqlx::query_as(sql!("move/check/has_layouts.sql"))
@@ -192,7 +118,5 @@ pub(super) async fn target_problems(
     problems.extend(target.rows(query).await?);
     let there = powers(target, &needs.owners).await?;
     problems.extend(gained(&needs.powers, &there));
-    let there = members(target, &roles).await?;
-    problems.extend(other_members(&needs.members, &there));
     Ok(problems)
 }

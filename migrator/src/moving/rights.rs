@@ -1,0 +1,221 @@
+//! Who may do what with a shard's objects on both nodes. Grants travel with the objects; by them whoever is a member of a
+//! role has its rights, and of that no object of a schema knows.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use shardid_cluster::NodeName;
+
+use super::move_session::MoveSession;
+use super::problem::Problem;
+use super::same::major_of;
+use crate::failure::Failure;
+use crate::postgres::sql;
+
+/// What owners have granted: on what, which privilege, and to whom (none: PUBLIC).
+type Granted = (Vec<String>, Vec<String>, Vec<Option<String>>);
+
+/// A role, quoted as in SQL; on what; and which privilege.
+type Key = (String, String, String);
+
+/// How a role has a privilege.
+#[derive(Clone, PartialEq, Eq)]
+struct Held {
+    /// Of itself; or else by SET ROLE alone.
+    has: bool,
+    /// As one of this role, which may be itself.
+    by: String,
+}
+
+/// What roles have on a server, by the grants on the objects of a schema.
+struct Rights {
+    held: BTreeMap<Key, Held>,
+    /// All roles but superusers.
+    roles: BTreeSet<String>,
+}
+
+/// A role that has a right on one of the two servers alone.
+struct Alone {
+    role: String,
+    by: String,
+    /// What it has, the first of it.
+    first: (String, String),
+    more: usize,
+    has: bool,
+    is_lost: bool,
+}
+
+/// Who loses a right of a copy by going from the one server to the other, or gains one, and what is to be done. Of a role
+/// that only one of them has, or that is a superuser on one, nothing is said.
+pub(super) async fn other_rights(
+    from: &mut MoveSession,
+    to: &mut MoveSession,
+    schema: &str,
+) -> Result<Vec<Problem>, Failure> {
+    let query = sqlx::query_as(sql!("move/closure.sql", "move/rights/granted.sql")).bind(schema);
+    let granted: Vec<(String, String, Option<String>)> = from.rows(query).await?;
+    let mut lists: Granted = Default::default();
+    for (what, privilege, role) in granted {
+        lists.0.push(what);
+        lists.1.push(privilege);
+        lists.2.push(role);
+    }
+    let (here, there) = tokio::try_join!(rights(from, &lists), rights(to, &lists))?;
+    let mut problems = Vec::new();
+    for alone in differing(&here, &there) {
+        let (with, without) =
+            if alone.is_lost { (&mut *from, &mut *to) } else { (&mut *to, &mut *from) };
+        let one = memberships(with, vec![alone.role.clone()]).await?;
+        let way = path(&one, &alone.role, &alone.by, alone.has);
+        let members = way.iter().map(|(member, _)| member.clone()).collect();
+        let other = memberships(without, members).await?;
+        let nodes = (with.node.clone(), without.node.clone());
+        let per_grant = (major_of(with) >= 16, major_of(without) >= 16);
+        let hint = same_on_both(&alone, way, (&one, &other), (&nodes.0, &nodes.1), per_grant);
+        problems.push((said(&alone), hint));
+    }
+    Ok(problems)
+}
+
+async fn rights(server: &mut MoveSession, granted: &Granted) -> Result<Rights, Failure> {
+    let query = sqlx::query_as(sql!("move/rights/had.sql"))
+        .bind(granted.0.clone())
+        .bind(granted.1.clone())
+        .bind(granted.2.clone());
+    let rows: Vec<(String, String, String, bool, String)> = server.rows(query).await?;
+    let held = rows
+        .into_iter()
+        .map(|(role, what, privilege, has, by)| ((role, what, privilege), Held { has, by }));
+    let held = held.collect();
+    let roles: Vec<String> =
+        server.column(sqlx::query_scalar(sql!("move/rights/roles.sql"))).await?;
+    Ok(Rights { held, roles: roles.into_iter().collect() })
+}
+
+/// What roles of both servers have on one of them alone, each role once for each that it has it by.
+fn differing(here: &Rights, there: &Rights) -> Vec<Alone> {
+    let mut found: Vec<Alone> = Vec::new();
+    for (one, other, is_lost) in [(here, there, true), (there, here, false)] {
+        for ((role, what, privilege), held) in &one.held {
+            let key = (role.clone(), what.clone(), privilege.clone());
+            // Who has it has more than who may take it.
+            let is_less = other.held.get(&key).is_none_or(|other| held.has && !other.has);
+            if !is_less || !other.roles.contains(role) || !one.roles.contains(role) {
+                continue;
+            }
+            let same = |alone: &&mut Alone| {
+                alone.is_lost == is_lost
+                    && alone.role == *role
+                    && alone.by == held.by
+                    && alone.has == held.has
+            };
+            match found.iter_mut().find(same) {
+                Some(alone) => alone.more += 1,
+                None => found.push(Alone {
+                    role: role.clone(),
+                    by: held.by.clone(),
+                    first: (privilege.clone(), what.clone()),
+                    more: 0,
+                    has: held.has,
+                    is_lost,
+                }),
+            }
+        }
+    }
+    found
+}
+
+fn said(alone: &Alone) -> String {
+    let Alone { role, by, first: (privilege, what), more, has, is_lost } = alone;
+    let has = if *has { "has" } else { "may take by SET ROLE" };
+    let where_ = match is_lost {
+        true => "where the shard is, and not here",
+        false => "here, and not where the shard is",
+    };
+    let more = match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let by = match role == by {
+        true => String::new(),
+        false => format!(" as a member of role {}", by),
+    };
+    format!("role {} {has} {privilege} on {what}{more}{by} {where_}", role)
+}
+
+/// A member, and of which role it is one.
+type Edge = (String, String);
+
+/// Memberships, and whether the member inherits.
+type Memberships = BTreeMap<Edge, bool>;
+
+/// The memberships of some roles, and of all roles above them.
+async fn memberships(server: &mut MoveSession, roles: Vec<String>) -> Result<Memberships, Failure> {
+    let query = sqlx::query_as(sql!("move/rights/memberships.sql")).bind(roles);
+    let rows: Vec<(String, String, bool)> = server.rows(query).await?;
+    Ok(rows.into_iter().map(|(member, of, inherits)| ((member, of), inherits)).collect())
+}
+
+/// The shortest way from a role to another one, by memberships that inherit where it has to.
+fn path(memberships: &Memberships, from: &str, to: &str, inherits: bool) -> Vec<Edge> {
+    let mut ways: VecDeque<(String, Vec<Edge>)> = VecDeque::from([(from.to_owned(), Vec::new())]);
+    let mut seen = BTreeSet::from([from.to_owned()]);
+    while let Some((role, way)) = ways.pop_front() {
+        if role == to {
+            return way;
+        }
+        for (edge, _) in
+            memberships.iter().filter(|(edge, has)| edge.0 == role && (**has || !inherits))
+        {
+            if seen.insert(edge.1.clone()) {
+                let longer = way.iter().cloned().chain([edge.clone()]).collect();
+                ways.push_back((edge.1.clone(), longer));
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// What makes it the same on both nodes, of which the first one has the right, in this way.
+fn same_on_both(
+    alone: &Alone,
+    way: Vec<Edge>,
+    (one, other): (&Memberships, &Memberships),
+    (with, without): (&NodeName, &NodeName),
+    (per_grant_with, per_grant_without): (bool, bool),
+) -> String {
+    let mut here = Vec::new();
+    let mut there = None;
+    for (member, of) in way {
+        let edge = (member, of);
+        let (role, group) = &edge;
+        match other.get(&edge) {
+            None => {
+                here.push(format!("GRANT {group} TO {role};"));
+                there = there.or(Some(format!("REVOKE {group} FROM {role};")));
+            }
+            Some(false) if alone.has && one.get(&edge) == Some(&true) => {
+                here.push(inherit(role, group, per_grant_without, true));
+                there = there.or(Some(inherit(role, group, per_grant_with, false)));
+            }
+            Some(_) => {}
+        }
+    }
+    match there {
+        Some(there) => format!("`{}` on {without}, or `{there}` on {with}", here.join(" ")),
+        // As of who owns the database, or may not SET ROLE to it.
+        None => format!(
+            "have role {} be a member of role {} in the same way on {with} and on {without}: `\\drg` of psql, or pg_auth_members, shows how it is; and have the database have the same owner",
+            alone.role, alone.by
+        ),
+    }
+}
+
+/// A statement that has a member inherit, or not.
+fn inherit(role: &str, group: &str, per_grant: bool, inherits: bool) -> String {
+    match (per_grant, inherits) {
+        (true, true) => format!("GRANT {group} TO {role} WITH INHERIT TRUE;"),
+        (true, false) => format!("GRANT {group} TO {role} WITH INHERIT FALSE;"),
+        (false, true) => format!("ALTER ROLE {role} INHERIT;"),
+        (false, false) => format!("ALTER ROLE {role} NOINHERIT;"),
+    }
+}
