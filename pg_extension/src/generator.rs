@@ -54,6 +54,8 @@ struct Facts {
     sequence: Oid,
     /// The table they were read from: with it goes what it said.
     table: Oid,
+    /// The table of shards, which an update keeps: with another extension come other tables.
+    installation: Oid,
     shard: Shard,
     /// Shared by all generators that have it.
     layout: &'static Layout,

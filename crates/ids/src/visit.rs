@@ -12,7 +12,7 @@
 //! | What the page has | Its lease | Its position |
 //! |---|---|---|
 //! | a trace of this file, after the page's last record, which a crash would read | holds | holds |
-//! | a trace of this file, and somebody has logged since, or a checkpoint came | void | the higher of both |
+//! | a trace of this file, and somebody has logged since, or a checkpoint came, or another installation of the extension | void | the higher of both |
 //! | no trace of this file, on this timeline | void | unknown |
 //!
 //! Where the position is unknown, ids begin beyond the *horizon*: an instant in WAL that
@@ -75,15 +75,27 @@ pub struct Trace {
     pub span: i64,
     /// 1 where the generator takes the place of another one of its shard, and has given
     /// nothing out yet; 0 elsewhere.
-    pub replaces: i64,
+    pub replaces: u32,
+    /// Of which installation of the extension the horizon is that the lease lies before.
+    pub installation: u32,
 }
 
 impl Trace {
     /// The trace of a new generator that begins above `first`, in the transaction that
     /// makes it.
     pub fn new(file: File, lsn: u64, first: i64, replaces: bool) -> Self {
-        let replaces = i64::from(replaces);
-        Self { file, lsn, chain: 0, lease: -1, span: 0, last: first, tick: -1, replaces }
+        Self {
+            file,
+            lsn,
+            chain: 0,
+            lease: -1,
+            span: 0,
+            last: first,
+            tick: -1,
+            replaces: u32::from(replaces),
+            // It has no lease.
+            installation: 0,
+        }
     }
 }
 
@@ -114,12 +126,14 @@ impl Page {
         self.trace.filter(|trace| trace.file == file)
     }
 
-    /// The trace, if nobody has logged since it was left and a crash would read its record.
+    /// The trace, if nobody has logged since it was left, a crash would read its record, and the
+    /// horizon is the one that its lease lies before.
     pub fn trace_that_holds(&self, server: &Server) -> Option<Trace> {
         self.trace_of(server.file).filter(|trace| {
             server.logged
                 && trace.lsn == self.lsn
                 && self.lsn > server.redo
+                && trace.installation == server.installation
                 && (trace.chain != 0 || server.made_here)
         })
     }
@@ -136,6 +150,8 @@ pub struct Server {
     pub logged: bool,
     /// Whether this transaction has made the relation: it goes if that rolls back.
     pub made_here: bool,
+    /// Which installation of the extension the database has: with it the horizon begins anew.
+    pub installation: u32,
 }
 
 /// What is asked for, and what the session knows.
@@ -274,6 +290,7 @@ impl Visit {
             last: self.last(),
             tick: self.position.tick,
             replaces: 0,
+            installation: server.installation,
         }
     }
 

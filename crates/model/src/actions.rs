@@ -37,6 +37,8 @@ pub enum Action {
     Execute(Statement),
     /// The database is copied, and the copy is looked at from now on.
     CopyDatabase(Copying),
+    /// The extension is dropped and made again, and takes up the sequence.
+    Reinstall,
     /// A checkpoint begins.
     BeginCheckpoint,
     /// It ends.
@@ -110,6 +112,9 @@ impl Scenario {
         self.statements(world, out);
         if left.has(Kind::Copy) && world.transaction.is_none() && world.nobody_takes() {
             out.extend([Copying::WalLog, Copying::FileCopy].map(Action::CopyDatabase));
+        }
+        if left.has(Kind::Reinstall) {
+            out.push(Action::Reinstall);
         }
         self.faults(world, out);
     }
@@ -211,6 +216,7 @@ impl Scenario {
                 w.copy_database(how);
                 spent(w, Kind::Copy)
             }
+            Action::Reinstall => w.reinstall() && spent(w, Kind::Reinstall),
             Action::BeginCheckpoint => {
                 w.begin_checkpoint();
                 spent(w, Kind::Checkpoint)

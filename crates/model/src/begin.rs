@@ -25,6 +25,7 @@ impl World {
             timeline: 1,
             timeline_begins: 0,
             database: 1,
+            installation: 1,
             files: Vec::new(),
             next_file: 1,
             numbers: [Number::begin(); 2],

@@ -32,6 +32,9 @@ pub(crate) fn leave_out(off: Off, page: &mut Page, server: &mut Server, request:
     if off.is(Mending::Timeline) {
         trace.file.timeline = server.file.timeline;
     }
+    if off.is(Mending::Installation) {
+        trace.installation = server.installation;
+    }
     if off.is(Mending::Lsn) {
         trace.lsn = page.lsn;
     }

@@ -29,7 +29,8 @@
 //! # Limits that are stated elsewhere, and are no part of the property
 //!
 //! - A snapshot restored on the same timeline: lost storage. Nothing restores so here.
-//! - `DROP EXTENSION` and `CREATE EXTENSION` within the drift: the horizon never goes.
+//! - `DROP EXTENSION` and `CREATE EXTENSION` within the drift, where the sequence is dropped as well, or was put
+//!   back before.
 //! - The old library beside operations that make new files, and beside `setval` backwards:
 //!   [`Scenario::old_library`] has neither.
 //! - The clock set back between a creation that was rolled back and the next.
@@ -58,6 +59,7 @@ mod old;
 mod pages;
 pub mod protocol;
 mod recovery;
+mod reinstall;
 mod scenario;
 mod scenarios;
 mod session;

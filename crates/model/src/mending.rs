@@ -18,6 +18,8 @@ pub enum Mending {
     Redo,
     /// A trace holds on its own timeline only.
     Timeline,
+    /// A lease lies before the horizon of its own installation of the extension. Out: before any.
+    Installation,
     /// Ids begin above the trace's last one. Out: there is no last one.
     Last,
     /// A session refuses a file that its transaction has given an existing sequence.

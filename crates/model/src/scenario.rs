@@ -18,6 +18,7 @@ pub enum Kind {
     Create,
     Savepoint,
     Copy,
+    Reinstall,
     Checkpoint,
     CheckpointInVisit,
     Evict,

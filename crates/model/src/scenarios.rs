@@ -96,6 +96,16 @@ impl Scenario {
         ])
     }
 
+    /// The extension is made anew, and takes up the sequence that is there.
+    pub fn reinstalled() -> Self {
+        Self::quiet().with(&[
+            (Kind::Visit, 4),
+            (Kind::Reinstall, 1),
+            (Kind::Restart, 1),
+            (Kind::Crash, 1),
+        ])
+    }
+
     /// A server that was restored to a point of its past, or a standby that takes over.
     pub fn restores() -> Self {
         Self {
@@ -208,6 +218,7 @@ impl Scenario {
             (Kind::Create, makes),
             (Kind::Savepoint, 3),
             (Kind::Copy, 1),
+            (Kind::Reinstall, 1),
             (Kind::Checkpoint, 3),
             (Kind::CheckpointInVisit, 2),
             (Kind::Evict, 3),

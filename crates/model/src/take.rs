@@ -42,7 +42,13 @@ impl World {
         }
 
         let session = self.sessions[who];
-        let mut server = Server { file: self.file(number), redo: self.redo, logged, made_here };
+        let mut server = Server {
+            file: self.file(number),
+            redo: self.redo,
+            logged,
+            made_here,
+            installation: self.installation,
+        };
         if meanwhile == Meanwhile::CheckpointBegins {
             let late = off.is(Mending::DirtyFirst);
             self.stored(number).dirty |= !late;

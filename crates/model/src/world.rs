@@ -32,6 +32,8 @@ pub struct World {
     pub timeline_begins: u64,
     /// The database that is looked at.
     pub database: u32,
+    /// Which installation of the extension it has.
+    pub installation: u32,
     /// The files that a row names.
     pub files: Vec<Stored>,
     /// The number of the next file.

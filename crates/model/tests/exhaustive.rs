@@ -27,7 +27,7 @@ scenarios! {
     dropped_and_made_again made_and_rolled_back made_without_waiting made_with_savepoint
     made_again_and_put_back made_again_and_altered made_with_minimal_wal
     made_after_the_point_of_a_restore
-    copies others horizon_put_back
+    copies reinstalled others horizon_put_back
     restores restored_twice restored_and_crashed restored_for_strangers restored_and_altered
 }
 

@@ -53,6 +53,7 @@ red! {
     earlier: made_after_the_point_of_a_restore without Earlier;
     largest_drift: restores without LargestDrift;
     kept_lsn: others without KeptLsn;
+    installation: reinstalled without Installation;
     kept_number: horizon_put_back without KeptNumber;
     uncommitted: made_without_waiting without Uncommitted;
     slot: made_and_rolled_back without Slot;

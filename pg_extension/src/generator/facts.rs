@@ -106,7 +106,8 @@ impl Generator {
         // A block has no more, whatever the layout has.
         let most_kept = (layout.whole_slots(KEPT_US) / KEPT_PART).min(settings::BLOCK_MAX.into());
         self.most_kept.set(most_kept as u16);
-        Ok(Facts { sequence, table, shard, layout: shared(layout) })
+        let installation = catalog::table(c"shard");
+        Ok(Facts { sequence, table, installation, shard, layout: shared(layout) })
     }
 
     pub(super) fn unknown(&self) -> Report {

@@ -32,6 +32,7 @@ impl Generator {
             trusts_new: false,
             flushed: self.flushed.get(),
             timeline: backend::timeline(),
+            installation: facts.installation,
             place: self.place.get(),
         };
         let name = || relations::relation_name(facts.sequence);

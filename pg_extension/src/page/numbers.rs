@@ -98,6 +98,8 @@ unsafe fn take(request: &Request, page: Page, place: Place) -> Visit {
             redo: ffi::GetRedoRecPtr(),
             logged: place.needs_wal,
             made_here: place.made_here,
+            // No horizon is asked for them.
+            installation: 0,
         };
         let mut lsn = seen.lsn;
         // What our record covers begins right after `last_value`. In a new file, and after

@@ -37,6 +37,8 @@ pub(crate) struct Request {
     /// Up to where this backend knows WAL to be flushed.
     pub(crate) flushed: Flushed,
     pub(crate) timeline: Timeline,
+    /// Which installation of the extension this is.
+    pub(crate) installation: pg_sys::Oid,
     /// Where the page was at the last visit, if that still holds.
     pub(crate) place: Option<Place>,
 }
@@ -97,6 +99,7 @@ unsafe fn take(request: &Request, now_us: i64, now: i64, page: Page, place: Plac
             redo: ffi::GetRedoRecPtr(),
             logged: place.needs_wal,
             made_here: place.made_here,
+            installation: request.installation.to_u32(),
         };
         let seen = page.seen();
         let asked = ids::Request {

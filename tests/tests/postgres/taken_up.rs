@@ -191,3 +191,45 @@ fn a_next_id_of_another_role_is_taken_up_once_that_role_may_make_shards() {
     );
     expect_error(&mut client, "SELECT create_shard(6, 'own')", "42723");
 }
+
+/// What was given of a lease from before lay beyond the horizon of the new extension: when the sequence was put back then, or
+/// made again, all of it came again. With ticks of an hour no bulk load was needed for it.
+#[test]
+fn what_an_extension_that_was_made_again_gives_of_an_old_lease_comes_once() {
+    for (makes, takes) in [
+        ("SELECT create_shard(5)", "1200000"),
+        (
+            "SELECT create_layout('hours', now() - interval '1 minute', '1 h', 8, 100000); SELECT create_shard(5, layout => 'hours')",
+            "10",
+        ),
+    ] {
+        for puts_back in [
+            "ALTER SEQUENCE shard_0005.shard_id_seq RESTART",
+            "DROP SEQUENCE shard_0005.shard_id_seq CASCADE; MAKES",
+            "DROP SCHEMA shard_0005 CASCADE; MAKES",
+        ] {
+            let database = Database::fresh();
+            database.psql(makes);
+            let mut client = database.connect();
+            run(&mut client, &format!("SELECT count(next_id(5)) FROM generate_series(1, {takes})"));
+            run(&mut client, "DROP EXTENSION shardid CASCADE; CREATE EXTENSION shardid");
+            run(&mut client, makes);
+            let take = |table: &str, count: i32| {
+                let mut client = database.connect();
+                run(
+                    &mut client,
+                    &format!(
+                        "SET shardid.max_drift = '3h'; CREATE TABLE {table} AS SELECT next_id(5) AS id FROM generate_series(1, {count})"
+                    ),
+                );
+            };
+            take("before", 5_000);
+            let make = makes.rsplit("; ").next().expect("the last statement makes the shard");
+            run(&mut database.connect(), &puts_back.replace("MAKES", make));
+            take("after", 100_000);
+            let twice =
+                "SELECT count(*) FROM (SELECT id FROM before INTERSECT SELECT id FROM after) t";
+            assert_eq!(database.psql(twice), "0", "{makes}, {puts_back}");
+        }
+    }
+}
