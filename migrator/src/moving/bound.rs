@@ -104,13 +104,21 @@ fn bound_anew(context: &MoveContext<'_>, differs: &Differs) -> Failure {
             here.unwrap_or_default()
         ),
     };
-    Failure::new(text)
-        .at(format!("node {}", context.target.node))
-        .detail("By its text that fits better than what it calls, which has the same name.")
-        .hint(format!(
+    let failure = Failure::new(text).at(format!("node {}", context.target.node));
+    if differs.there.is_none() {
+        return failure
+            .detail("What its text does not name, as the operator of CASE x WHEN, USING or NULLIF, is found there by its name and types.")
+            .hint(format!(
+                "write that with the operator named, as OPERATOR(public.=), where the shard is; then `shardid abort {}`, and move it again",
+                context.record.id
+            ));
+    }
+    failure.detail("By its text that fits better than what it calls, which has the same name.").hint(
+        format!(
             "give one of the two another name where the shard is; then `shardid abort {}`, and move it again",
             context.record.id
-        ))
+        ),
+    )
 }
 
 #[cfg(test)]

@@ -137,7 +137,8 @@ async fn check_one(
     let target = servers.get_mut(&planned.target).expect("connected above");
     let by_owners = nodes::applies_by_owners(target).await?;
     let source = servers.get_mut(&planned.source).expect("connected above");
-    let problems = shard::appliers(source, by_owners, &home.schema).await?;
+    let mut problems = shard::appliers(source, by_owners, &home.schema).await?;
+    problems.extend(shard::not_made(source, &home.schema).await?);
     failures.extend(failures_of(&planned.source, problems));
     let target = servers.get_mut(&planned.target).expect("connected above");
     failures.extend(earlier.old_copies(planned));
@@ -181,8 +182,9 @@ pub(super) async fn check_again(context: &mut MoveContext<'_>) -> Result<(), Fai
             capacity::missing_for_one(&mut context.source, &mut context.target, way_back).await?;
         failures.extend(missing);
         let by_owners = nodes::applies_by_owners(&mut context.target).await?;
-        let problems =
+        let mut problems =
             shard::appliers(&mut context.source, by_owners, &context.record.schema).await?;
+        problems.extend(shard::not_made(&mut context.source, &context.record.schema).await?);
         failures.extend(failures_of(&context.source.node, problems));
         let needs =
             needs(&mut context.source, context.record.shard, &context.record.schema).await?;

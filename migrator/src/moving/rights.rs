@@ -11,6 +11,9 @@ use super::same::major_of;
 use crate::failure::Failure;
 use crate::postgres::sql;
 
+/// How many are named.
+const NAMED_MAX: usize = 20;
+
 /// What owners have granted: on what, which privilege, and to whom (none: PUBLIC).
 type Granted = (Vec<String>, Vec<String>, Vec<Option<String>>);
 
@@ -61,17 +64,24 @@ pub(super) async fn other_rights(
     }
     let (here, there) = tokio::try_join!(rights(from, &lists), rights(to, &lists))?;
     let mut problems = Vec::new();
-    for alone in differing(&here, &there) {
+    let differing = differing(&here, &there);
+    for alone in differing.iter().take(NAMED_MAX) {
         let (with, without) =
             if alone.is_lost { (&mut *from, &mut *to) } else { (&mut *to, &mut *from) };
         let one = memberships(with, vec![alone.role.clone()]).await?;
         let way = path(&one, &alone.role, &alone.by, alone.has);
-        let members = way.iter().map(|(member, _)| member.clone()).collect();
-        let other = memberships(without, members).await?;
+        let names = way.iter().flat_map(|(member, of)| [member, of]).cloned().collect();
+        let other = memberships(without, names).await?;
         let nodes = (with.node.clone(), without.node.clone());
         let per_grant = (major_of(with) >= 16, major_of(without) >= 16);
-        let hint = same_on_both(&alone, way, (&one, &other), (&nodes.0, &nodes.1), per_grant);
-        problems.push((said(&alone), hint));
+        let hint = same_on_both(alone, way, (&one, &other), (&nodes.0, &nodes.1), per_grant);
+        problems.push((said(alone), hint));
+    }
+    if let more @ 1.. = differing.len().saturating_sub(NAMED_MAX) {
+        problems.push((
+            format!("{more} more times a role has a right of the shard on one of the two nodes alone"),
+            "when those that are named have it on both, or on none, `shardid move … --dry-run` names the next".into(),
+        ));
     }
     Ok(problems)
 }
@@ -185,11 +195,14 @@ fn same_on_both(
 ) -> String {
     let mut here = Vec::new();
     let mut there = None;
+    // No role is a member of one that is a member of it.
+    let mut is_grantable = true;
     for (member, of) in way {
         let edge = (member, of);
         let (role, group) = &edge;
         match other.get(&edge) {
             None => {
+                is_grantable &= path(other, group, role, false).is_empty();
                 here.push(format!("GRANT {group} TO {role};"));
                 there = there.or(Some(format!("REVOKE {group} FROM {role};")));
             }
@@ -201,6 +214,7 @@ fn same_on_both(
         }
     }
     match there {
+        Some(there) if !is_grantable => format!("`{there}` on {with}"),
         Some(there) => format!("`{}` on {without}, or `{there}` on {with}", here.join(" ")),
         // As of who owns the database, or may not SET ROLE to it.
         None => format!(
@@ -217,5 +231,50 @@ fn inherit(role: &str, group: &str, per_grant: bool, inherits: bool) -> String {
         (true, false) => format!("GRANT {group} TO {role} WITH INHERIT FALSE;"),
         (false, true) => format!("ALTER ROLE {role} INHERIT;"),
         (false, false) => format!("ALTER ROLE {role} NOINHERIT;"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use shardid_cluster::NodeName;
+
+    use super::{Alone, Memberships, path, same_on_both};
+
+    fn memberships(edges: &[(&str, &str, bool)]) -> Memberships {
+        let of = |&(member, of, inherits): &(&str, &str, bool)| {
+            ((member.to_owned(), of.to_owned()), inherits)
+        };
+        edges.iter().map(of).collect::<BTreeMap<_, _>>()
+    }
+
+    #[test]
+    fn a_hint_has_what_makes_it_the_same_and_can_be_done() {
+        let node = |name: &str| name.parse::<NodeName>().expect("it is a name");
+        let (with, without) = (node("a"), node("b"));
+        let alone = Alone {
+            role: "r".into(),
+            by: "g".into(),
+            first: (String::new(), String::new()),
+            more: 0,
+            has: true,
+            is_lost: true,
+        };
+        let one =
+            memberships(&[("r", "m", true), ("m", "g", true), ("r", "n", false), ("n", "g", true)]);
+        let hint = |other: &[(&str, &str, bool)]| {
+            let way = path(&one, "r", "g", true);
+            same_on_both(&alone, way, (&one, &memberships(other)), (&with, &without), (true, false))
+        };
+        assert_eq!(hint(&[("m", "g", true)]), "`GRANT m TO r;` on b, or `REVOKE m FROM r;` on a");
+        assert_eq!(hint(&[]), "`GRANT m TO r; GRANT g TO m;` on b, or `REVOKE m FROM r;` on a");
+        assert_eq!(
+            hint(&[("r", "m", false), ("m", "g", true)]),
+            "`ALTER ROLE r INHERIT;` on b, or `GRANT m TO r WITH INHERIT FALSE;` on a"
+        );
+        // It is a member the other way round there.
+        assert_eq!(hint(&[("g", "x", true), ("x", "m", true)]), "`REVOKE m FROM r;` on a");
+        assert!(hint(&[("r", "m", true), ("m", "g", true)]).contains("pg_auth_members"));
     }
 }

@@ -18,11 +18,11 @@ WITH RECURSIVE here AS (
            bool_or(d.deptype = 'n' AND d.refclassid = h.classid AND d.refobjid = h.objid) AS here,
            bool_or(d.refclassid = h.classid AND d.refobjid <> h.objid) AS elsewhere,
            bool_or(d.deptype IN ('a', 'i', 'P', 'S')) AS is_part,
-           bool_or(d.deptype IN ('a', 'i', 'P', 'S') AND p.objid IS NULL) AS is_part_of_what_stays
+           -- Here and below by a hash, however few the planner takes there to be.
+           bool_or(d.deptype IN ('a', 'i', 'P', 'S') AND (d.refclassid, d.refobjid) NOT IN (SELECT classid, objid FROM whole)) AS is_part_of_what_stays
       FROM whole w
       CROSS JOIN here h
       JOIN pg_depend d ON d.classid = w.classid AND d.objid = w.objid AND d.objsubid = 0
-      LEFT JOIN whole p ON p.classid = d.refclassid AND p.objid = d.refobjid
      WHERE (w.classid, w.objid) NOT IN (SELECT classid, objid FROM here)
      GROUP BY w.classid, w.objid
 ), outside AS (
@@ -35,10 +35,10 @@ WITH RECURSIVE here AS (
     UNION
     SELECT g.classid, g.objid, g.objsubid FROM goes g
      WHERE g.objsubid <> 0
-       AND NOT EXISTS (SELECT FROM whole w WHERE w.classid = g.classid AND w.objid = g.objid)
+       AND (g.classid, g.objid) NOT IN (SELECT classid, objid FROM whole)
 ), inside AS (
     SELECT w.classid, w.objid FROM whole w
-     WHERE NOT EXISTS (SELECT FROM outside o WHERE o.classid = w.classid AND o.objid = w.objid AND o.objsubid = 0)
+     WHERE (w.classid, w.objid) NOT IN (SELECT classid, objid FROM outside WHERE objsubid = 0)
        -- What belongs to an extension is its business.
        AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = w.classid AND d.objid = w.objid AND d.deptype = 'e')
 )

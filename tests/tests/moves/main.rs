@@ -44,6 +44,7 @@ mod soak;
 mod standing;
 mod switched;
 mod traffic;
+mod unnamed;
 mod unseen;
 mod versions;
 mod waits;

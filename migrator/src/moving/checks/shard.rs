@@ -75,6 +75,15 @@ pub(super) async fn appliers(
     source.rows(sqlx::query_as(query).bind(schema)).await
 }
 
+/// What could not be made on the target as it is made there.
+pub(super) async fn not_made(
+    source: &mut MoveSession,
+    schema: &str,
+) -> Result<Vec<Problem>, Failure> {
+    let query = sqlx::query_as(sql!("move/closure.sql", "move/check/mutable.sql"));
+    source.rows(query.bind(schema)).await
+}
+
 /// Whether the target has room for the schema.
 pub(super) async fn room(target: &mut MoveSession, schema: &str) -> Result<Vec<Problem>, Failure> {
     target.rows(sqlx::query_as(sql!("move/check/room.sql")).bind(schema)).await

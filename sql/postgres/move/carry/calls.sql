@@ -1,5 +1,5 @@
--- A query of which functions and operators that somebody has made the definitions in a schema ($1) are bound to: what it is,
--- at which place of it, and what it calls there; and without a place all that it calls. Which columns of the catalogs name a
+-- A query of which functions and operators that are not PostgreSQL's own the definitions in a schema ($1) are bound to: what it
+-- is, at which place of it, and what it calls there; and without a place all that it calls. Which columns of the catalogs name a
 -- function or an operator, and which have expressions, is asked of the server. The places of one server are those of
 -- another one of the same major version.
 WITH part (catalog, attnum, name, text) AS (
@@ -24,13 +24,14 @@ WITH part (catalog, attnum, name, text) AS (
 )
 SELECT $before$
 , called AS MATERIALIZED (
-    -- Those of extensions come with these. Not pg_describe_object(), whose words depend on a server's language.
+    -- Not pg_describe_object(), whose words depend on a server's language. Of ours are the triggers that guard a copy.
     SELECT DISTINCT d.classid, d.objid, d.refobjid, w.type || ' ' || w.identity AS what, f.type || ' ' || f.identity AS calls
       FROM inside i
       JOIN pg_depend d ON d.classid = i.classid AND d.objid = i.objid AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
      CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, 0) AS w
      CROSS JOIN LATERAL pg_identify_object(d.refclassid, d.refobjid, 0) AS f
-     WHERE NOT EXISTS (SELECT FROM pg_depend e WHERE e.classid = d.refclassid AND e.objid = d.refobjid AND e.deptype = 'e')
+     WHERE NOT EXISTS (SELECT FROM pg_depend e JOIN pg_extension x ON x.oid = e.refobjid AND x.extname = 'shardid'
+                        WHERE e.classid = d.refclassid AND e.objid = d.refobjid AND e.deptype = 'e')
        AND w.identity IS NOT NULL AND f.identity IS NOT NULL
 ), caller AS MATERIALIZED (
     SELECT DISTINCT classid, objid FROM called

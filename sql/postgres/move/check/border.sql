@@ -10,7 +10,7 @@
     SELECT DISTINCT d.classid, d.objid, d.objsubid, d.refclassid, d.refobjid
       FROM own
       JOIN pg_depend d ON d.classid = own.classid AND d.objid = own.objid AND d.deptype <> 'e'
-     WHERE NOT EXISTS (SELECT FROM whole w WHERE w.classid = d.refclassid AND w.objid = d.refobjid)
+     WHERE (d.refclassid, d.refobjid) NOT IN (SELECT classid, objid FROM whole)
        AND (d.refclassid, d.refobjid) NOT IN (SELECT classid, objid FROM here)
        AND d.refclassid <> 'pg_extension'::regclass
        -- What initdb has made, such as collations, is not all pinned.

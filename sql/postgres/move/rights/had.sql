@@ -5,11 +5,16 @@ WITH granted (what, privilege, role) AS (
 ), granted_to (oid, role) AS (
     SELECT r.oid, r.rolname::text FROM pg_roles r WHERE r.rolname IN (SELECT role FROM granted)
 ), member (role, of, has) AS (
-    SELECT m.rolname::text, g.role, pg_has_role(m.oid, g.oid, 'USAGE')
-      FROM granted_to g JOIN pg_roles m ON NOT m.rolsuper
-     WHERE pg_has_role(m.oid, g.oid, 'USAGE')
-           -- From 16 on one may be a member that may do neither.
-        OR pg_has_role(m.oid, g.oid, CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END)
+    SELECT m.rolname::text, g.role, g.has
+      FROM pg_roles m
+     -- One member after the other: the server keeps of whom the last one is a member.
+     CROSS JOIN LATERAL (
+         SELECT g.role, pg_has_role(m.oid, g.oid, 'USAGE') AS has,
+                -- From 16 on one may be a member that may do neither.
+                pg_has_role(m.oid, g.oid, CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END) AS may
+           FROM granted_to g OFFSET 0
+     ) AS g
+     WHERE NOT m.rolsuper AND (g.has OR g.may)
 )
 SELECT quote_ident(m.role) AS role, g.what, g.privilege, bool_or(m.has) AS has,
        -- By which of them: a direct grant first.

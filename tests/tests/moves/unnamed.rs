@@ -1,0 +1,69 @@
+//! Some forms of SQL call an operator that no text of theirs names.
+
+use std::sync::Once;
+
+use shardid_tests::estate::{Estate, schema};
+
+use crate::shared;
+
+/// Makes the extension on all nodes, once for all tests.
+fn citext(estate: &Estate) {
+    static MADE: Once = Once::new();
+    MADE.call_once(|| {
+        for node in estate.nodes() {
+            estate.psql(&node, "CREATE EXTENSION citext SCHEMA public");
+        }
+    });
+}
+
+/// A definition travels as a text, which a session reads that finds nothing by itself: `CASE x WHEN` would call `=` of text there
+/// for that of citext, and the policy open a row to whom it did not.
+#[test]
+fn what_calls_an_operator_of_an_extension_or_of_its_own_that_no_text_names_calls_it_when_it_has_moved()
+ {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let (schema, number) = (schema(shard), shard.to_string());
+    citext(estate);
+    estate.psql("pg1", &include_str!("unnamed.sql").replace("HERE", &schema));
+    let answers = |node: &str| {
+        estate.psql(node, &include_str!("unnamed_answers.sql").replace("HERE", &schema))
+    };
+    let before = answers("pg1");
+    assert_eq!(before, "1\n2\n3\n4\n5\n6\n7\n8\n9", "all is answered as citext has it");
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    assert_eq!(answers("pg2"), before);
+    estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
+    assert_eq!(answers("pg1"), before);
+}
+
+/// What was made while the extension was not found goes on without it, also where others of the shard have it.
+#[test]
+fn what_calls_no_operator_of_an_extension_calls_none_when_it_has_moved() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let (schema, number) = (schema(shard), shard.to_string());
+    citext(estate);
+    estate.psql("pg1", &format!("SET search_path = pg_catalog;
+        CREATE TABLE {schema}.t (id bigint PRIMARY KEY, c public.citext CHECK (CASE c WHEN 'no' THEN false ELSE true END), d public.citext CHECK (d OPERATOR(public.<>) 'no'))"));
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    estate.psql("pg2", &format!("INSERT INTO {schema}.t VALUES (1, 'NO', 'yes')"));
+}
+
+/// PostgreSQL looks into functions in SQL to see whether they are immutable, and not while a move makes what calls them.
+#[test]
+fn a_function_that_is_not_declared_immutable_and_has_to_be_is_named_before_the_move() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let (schema, number) = (schema(shard), shard.to_string());
+    estate.psql("pg1", &format!("CREATE FUNCTION {schema}.norm(text) RETURNS text LANGUAGE sql AS 'SELECT lower(trim($1))';
+        CREATE TABLE {schema}.t (id bigint PRIMARY KEY, t text, n text GENERATED ALWAYS AS ({schema}.norm(t)) STORED);
+        CREATE INDEX by_norm ON {schema}.t ({schema}.norm(t));
+        CREATE TABLE {schema}.p (t text) PARTITION BY LIST ({schema}.norm(t));
+        CREATE VIEW {schema}.v AS SELECT {schema}.norm(t) FROM {schema}.t"));
+    let dry = || estate.run(&["move", &number, "--to", "pg2", "--dry-run"]);
+    let run = dry();
+    let calls = format!("calls function {schema}.norm(pg_catalog.text), which is not IMMUTABLE");
+    assert_eq!(run.stderr.matches(&calls).count(), 3, "{}", run.stderr);
+    assert!(run.stderr.contains(&format!("index {schema}.by_norm {calls}")), "{}", run.stderr);
+    estate.psql("pg1", &format!("ALTER FUNCTION {schema}.norm(pg_catalog.text) IMMUTABLE"));
+    dry().ok();
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+}

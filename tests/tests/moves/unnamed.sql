@@ -1,0 +1,25 @@
+SET search_path = public, HERE;
+CREATE TABLE HERE.t (id bigint PRIMARY KEY, e citext, role citext);
+CREATE TABLE HERE.m (id bigint PRIMARY KEY, e citext);
+INSERT INTO HERE.t VALUES (1, 'Ann@x', 'Admin'), (2, 'bob@x', 'guest');
+INSERT INTO HERE.m VALUES (10, 'ann@x'), (11, 'BOB@X');
+CREATE VIEW HERE.by_case AS SELECT id, CASE role WHEN 'admin' THEN 'all' WHEN 'GUEST' THEN 'some' END AS may FROM HERE.t;
+CREATE VIEW HERE.by_using AS SELECT t.id, m.id AS m FROM HERE.t JOIN HERE.m USING (e);
+CREATE VIEW HERE.by_name AS SELECT * FROM (SELECT e, id AS a FROM HERE.t) t NATURAL JOIN (SELECT e, id AS b FROM HERE.m) m;
+CREATE VIEW HERE.by_in AS SELECT id FROM HERE.t WHERE e NOT IN (SELECT e FROM HERE.m);
+CREATE VIEW HERE.by_null AS SELECT id FROM HERE.t WHERE nullif(role, 'ADMIN') IS NULL AND e IS NOT DISTINCT FROM 'ANN@X';
+CREATE FUNCTION HERE.by_return(r citext) RETURNS boolean LANGUAGE sql IMMUTABLE RETURN CASE r WHEN 'admin' THEN true ELSE false END;
+CREATE FUNCTION HERE.by_body(r citext) RETURNS boolean LANGUAGE sql IMMUTABLE BEGIN ATOMIC SELECT CASE r WHEN 'admin' THEN true ELSE false END; END;
+CREATE TABLE HERE.checked (id bigint PRIMARY KEY, r citext CHECK (CASE r WHEN 'admin' THEN false ELSE true END));
+CREATE UNIQUE INDEX ON HERE.checked ((CASE r WHEN 'guest' THEN 1 END));
+ALTER TABLE HERE.m ENABLE ROW LEVEL SECURITY;
+CREATE POLICY p ON HERE.m USING (CASE e WHEN 'ANN@X' THEN true ELSE false END);
+CREATE FUNCTION HERE.noted() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN new.id = -new.id; RETURN new; END';
+CREATE TABLE HERE.late (id bigint PRIMARY KEY, e citext);
+INSERT INTO HERE.late VALUES (1, 'x');
+CREATE TRIGGER noted BEFORE UPDATE ON HERE.late FOR EACH ROW WHEN (new.e IS DISTINCT FROM old.e) EXECUTE FUNCTION HERE.noted();
+-- A type and an operator of the shard's own.
+CREATE TYPE HERE.pair AS (a int, b int);
+CREATE FUNCTION HERE.same(HERE.pair, HERE.pair) RETURNS boolean LANGUAGE sql IMMUTABLE RETURN (($1).a OPERATOR(pg_catalog.=) ($2).a);
+CREATE OPERATOR HERE.= (FUNCTION = HERE.same, LEFTARG = HERE.pair, RIGHTARG = HERE.pair);
+CREATE VIEW HERE.by_own AS SELECT CASE ROW(1, 2)::HERE.pair WHEN ROW(1, 3)::HERE.pair THEN true ELSE false END AS is_same;

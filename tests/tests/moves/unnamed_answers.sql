@@ -1,0 +1,18 @@
+BEGIN;
+SELECT 1 FROM HERE.by_case WHERE id = 1 AND may = 'all';
+SELECT 2 FROM HERE.by_using HAVING count(*) = 2;
+SELECT 3 FROM HERE.by_name HAVING count(*) = 2;
+SELECT 4 FROM HERE.by_in HAVING count(*) = 0;
+SELECT 5 FROM HERE.by_null HAVING count(*) = 1;
+SELECT 6 WHERE HERE.by_return('ADMIN') AND HERE.by_body('ADMIN');
+SELECT 7 FROM HERE.by_own WHERE is_same;
+DO $$ BEGIN INSERT INTO HERE.checked VALUES (1, 'ADMIN'); RAISE EXCEPTION 'taken'; EXCEPTION WHEN check_violation THEN END $$;
+DO $$ BEGIN INSERT INTO HERE.checked VALUES (1, 'GUEST'), (2, 'guest'); RAISE EXCEPTION 'taken'; EXCEPTION WHEN unique_violation THEN END $$;
+UPDATE HERE.late SET e = 'X';
+SELECT 8 FROM HERE.late WHERE id = 1;
+CREATE ROLE reads_m;
+GRANT USAGE ON SCHEMA HERE TO reads_m;
+GRANT SELECT ON HERE.m TO reads_m;
+SET LOCAL ROLE reads_m;
+SELECT 9 FROM HERE.m HAVING count(*) = 1;
+ROLLBACK;
