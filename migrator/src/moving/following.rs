@@ -62,7 +62,8 @@ pub(super) async fn await_copy(context: &mut MoveContext<'_>) -> Result<(), Fail
     let mut reading = Reading::default();
     loop {
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
-        let now: Copying = context.target.row(query).await?.ok_or_else(|| gone(context, &name))?;
+        let now: Copying =
+            context.target.row(query).await?.ok_or_else(|| stream::gone(context, &name))?;
         if now.ready == now.tables {
             context.progress.clear();
             return stream::let_kinds(&mut context.source, &name).await;
@@ -157,12 +158,6 @@ impl std::fmt::Display for Copy {
             None => Ok(()),
         }
     }
-}
-
-fn gone(context: &MoveContext<'_>, name: &str) -> Failure {
-    Failure::new(format!("subscription {name} is gone"))
-        .at(format!("node {}", context.target.node))
-        .hint(format!("`shardid abort {}`, then move the shard again", context.record.id))
 }
 
 /// Refuses to wait for a subscription that somebody has disabled.
@@ -305,7 +300,8 @@ pub(super) async fn catch_up(context: &mut MoveContext<'_>) -> Result<(), Failur
             return Ok(());
         }
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
-        let now: Copying = context.target.row(query).await?.ok_or_else(|| gone(context, &name))?;
+        let now: Copying =
+            context.target.row(query).await?.ok_or_else(|| stream::gone(context, &name))?;
         known.see(context, now.errors).await?;
         check_enabled(context, &name, now.enabled)?;
         reading.see(context, lag.active).await?;
