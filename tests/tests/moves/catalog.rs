@@ -110,6 +110,13 @@ fn a_catalog_from_an_older_backup_is_brought_up_to_the_nodes() {
 
     let refused = estate.run(&["apply", "--yes"]).refused();
     assert!(refused.contains("`shardid catalog rebuild`"), "{refused}");
+    // Nothing is lost, and so nothing is to be accepted.
+    let found = estate.run(&["verify"]).stdout;
+    let says = format!(
+        "shard {} is open on pg2 alone, and the map has it on pg1: `shardid catalog rebuild` has the map name pg2",
+        here[0]
+    );
+    assert!(found.contains(&says) && !found.contains("rebuild --accept-loss"), "{found}");
     estate.run(&["catalog", "rebuild", "--yes"]).ok();
     is_as_the_file_says(&estate);
     assert_eq!(map_version(&estate).parse::<i64>().unwrap(), 1_000_000_001);
