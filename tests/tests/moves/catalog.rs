@@ -114,7 +114,7 @@ fn a_catalog_from_an_older_backup_is_brought_up_to_the_nodes() {
     let found = estate.run(&["verify"]).stdout;
     let says = format!(
         "shard {} is open on pg2 alone, and the map has it on pg1: `shardid catalog rebuild` has the map name pg2",
-        here[0]
+        there[0]
     );
     assert!(found.contains(&says) && !found.contains("rebuild --accept-loss"), "{found}");
     estate.run(&["catalog", "rebuild", "--yes"]).ok();
