@@ -9,7 +9,7 @@ use shardid_model::moves::{Plot, Rule};
 use shardid_model::protocol::Protocol;
 
 plots! { moving moving_late moving_in_order going_back going_back_late moving_twice old_map numbers
-failing_over failing_over_late failing_over_back failing_over_source failing_over_source_late
+numbers_back failing_over failing_over_late failing_over_back failing_over_source failing_over_source_late
 losing_catalog losing_catalog_back }
 
 red! {
@@ -30,6 +30,10 @@ red! {
     rollback_is_seen: going_back without RollbackIsSeen;
     guard_new_copy: old_map without GuardNewCopy;
     hold_sequences: numbers without HoldSequences;
+    open_by_shard: numbers without OpenByShard;
+    open_by_shard_back: numbers_back without OpenByShard;
+    open_once: numbers without OpenOnce;
+    note_before_close: numbers without NoteBeforeClose;
     check_target: failing_over without CheckTarget;
     check_target_back: failing_over_back without CheckTarget;
     check_source: failing_over_source without CheckSource;
@@ -50,20 +54,4 @@ fn compare_and_set() {
     ];
     is_found(&Plot::moving_in_order().without(&without), "");
     nothing_is_wrong(&Plot::moving_in_order().without(&[Rule::CompareAndSet]));
-}
-
-// What nothing prevents today follows: each is a limit that is stated.
-
-/// A program that is killed between the switch and the guard holds the sequences no more: a
-/// plain `nextval` on the source, and one on the target by the new map, give the same number.
-#[test]
-fn a_plain_nextval_between_the_switch_and_the_guard() {
-    is_found(&Plot { kills: true, ..Plot::numbers() }, "a number was given twice");
-}
-
-/// An old copy that is nearly gone back to has its sequences open, until that is given up.
-#[test]
-fn a_plain_nextval_on_an_old_copy_that_is_nearly_gone_back_to() {
-    let plot = Plot { writes: 0, draws: 2, losses: 0, ..Plot::going_back() };
-    is_found(&plot, "a number was given twice");
 }

@@ -29,7 +29,7 @@ pub(super) struct Generators {
     pub(super) id_sequences: Vec<(String, String, String)>,
     /// The layouts of those that were dropped, with what their ids are not above.
     pub(super) dropped: Vec<(String, Option<i64>)>,
-    /// Statements that give its sequences the bounds that they had before they were closed there.
+    /// Statements by which its sequences go on that are at their end where it is opened.
     pub(super) rules: Vec<String>,
 }
 

@@ -231,7 +231,8 @@ pub(super) async fn open(
     elsewhere: Elsewhere,
 ) -> Result<(), Failure> {
     let version = context.journal.version_of(context.record.shard).await?;
-    let known = Generators::of(&mut context.source, context.record.shard).await?;
+    let mut known = Generators::of(&mut context.source, context.record.shard).await?;
+    known.rules = sequences::noted(&mut context.target, &context.record).await?;
     open_on(&mut context.target, context.file, &context.record, version, known, elsewhere).await
 }
 

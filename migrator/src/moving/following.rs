@@ -1,14 +1,14 @@
 //! Waiting for a stream: until all is copied, until the target is close, until it
 //! has everything. Says meanwhile how far it is.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::context::MoveContext;
+use super::copy_pace::{Copy, Table};
 use super::login;
 use super::move_session::MoveSession;
 use super::outcome::Fence;
-use super::pace::{Pace, share};
+use super::pace::Pace;
 use super::stop::check_stop;
 use super::throttle;
 use super::{checks, origin, schema, sequences, stream, unseen};
@@ -42,15 +42,6 @@ struct Copying {
     enabled: bool,
 }
 
-/// A table that is being copied, or was.
-#[derive(sqlx::FromRow)]
-struct Table {
-    name: String,
-    copied: bool,
-    rows: i64,
-    bytes: i64,
-}
-
 /// Waits until every table is copied and all are at one moment, and says how far it is. Until
 /// then a row may be there without the one that it refers to, so no foreign key can be made.
 pub(super) async fn await_copy(context: &mut MoveContext<'_>) -> Result<(), Failure> {
@@ -62,7 +53,8 @@ pub(super) async fn await_copy(context: &mut MoveContext<'_>) -> Result<(), Fail
     let mut reading = Reading::default();
     loop {
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
-        let now: Copying = context.target.row(query).await?.ok_or_else(|| gone(context, &name))?;
+        let now: Copying =
+            context.target.row(query).await?.ok_or_else(|| stream::gone(context, &name))?;
         if now.ready == now.tables {
             context.progress.clear();
             return stream::let_kinds(&mut context.source, &name).await;
@@ -92,77 +84,6 @@ pub(super) async fn await_copy(context: &mut MoveContext<'_>) -> Result<(), Fail
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-}
-
-/// How far a copy is, against what there is to copy.
-struct Copy {
-    /// Rows and bytes by table, as the source believes.
-    expected: BTreeMap<String, (i64, i64)>,
-    /// Rows and bytes by table that have arrived.
-    arrived: BTreeMap<String, (i64, i64)>,
-    tables: usize,
-    rows: Pace,
-    bytes: Pace,
-}
-
-impl Copy {
-    async fn of(context: &mut MoveContext<'_>) -> Result<Self, Failure> {
-        let query =
-            sqlx::query_as(sql!("move/stream/expected.sql")).bind(context.record.schema.as_str());
-        let tables: Vec<(String, i64, i64)> = context.source.rows(query).await?;
-        let expected = tables.into_iter().map(|(name, rows, bytes)| (name, (rows, bytes)));
-        Ok(Self {
-            expected: expected.collect(),
-            arrived: BTreeMap::new(),
-            tables: 0,
-            rows: Pace::default(),
-            bytes: Pace::default(),
-        })
-    }
-
-    fn see(&mut self, at: Instant, tables: &[Table]) {
-        self.tables = tables.iter().filter(|table| table.copied).count();
-        for table in tables {
-            let known = self.arrived.entry(table.name.clone()).or_default();
-            // A copy that failed begins again, and its figures are gone when it is done.
-            if !table.copied {
-                *known = (table.rows, table.bytes);
-            } else if let Some(all) = self.expected.get(&table.name) {
-                *known = (known.0.max(all.0), known.1.max(all.1));
-            }
-        }
-        self.rows.see(at, sum(&self.arrived).0);
-        self.bytes.see(at, sum(&self.arrived).1);
-    }
-
-    fn share(&self) -> f64 {
-        share(sum(&self.arrived).0, sum(&self.expected).0)
-    }
-}
-
-fn sum(tables: &BTreeMap<String, (i64, i64)>) -> (i64, i64) {
-    tables.values().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
-}
-
-impl std::fmt::Display for Copy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (arrived, expected) = (sum(&self.arrived).0, sum(&self.expected).0);
-        let all = self.expected.len();
-        write!(f, "copying: {} of {all} tables, {arrived} of about {expected} rows", self.tables)?;
-        if let (Some(rows), Some(bytes)) = (self.rows.per_second(), self.bytes.per_second()) {
-            write!(f, ", {rows:.0} rows/s, {:.1} MB/s", bytes / 1e6)?;
-        }
-        match self.rows.left(expected - arrived) {
-            Some(left) => write!(f, ", about {} s left", left.as_secs()),
-            None => Ok(()),
-        }
-    }
-}
-
-fn gone(context: &MoveContext<'_>, name: &str) -> Failure {
-    Failure::new(format!("subscription {name} is gone"))
-        .at(format!("node {}", context.target.node))
-        .hint(format!("`shardid abort {}`, then move the shard again", context.record.id))
 }
 
 /// Refuses to wait for a subscription that somebody has disabled.
@@ -306,7 +227,8 @@ pub(super) async fn catch_up(context: &mut MoveContext<'_>) -> Result<(), Failur
             return Ok(());
         }
         let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
-        let now: Copying = context.target.row(query).await?.ok_or_else(|| gone(context, &name))?;
+        let now: Copying =
+            context.target.row(query).await?.ok_or_else(|| stream::gone(context, &name))?;
         known.see(context, now.errors).await?;
         check_enabled(context, &name, now.enabled)?;
         reading.see(context, lag.active).await?;

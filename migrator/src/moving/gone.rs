@@ -15,7 +15,7 @@ use super::journal::{Leftover, Move, MoveJournal};
 use super::member::check_member;
 use super::move_session::MoveSession;
 use super::old_copy::forget_old_copy;
-use super::{stream, take_away, watch};
+use super::{sequences, stream, take_away, watch};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -237,11 +237,23 @@ async fn open(
         return Ok(());
     }
     // An old copy that is gone back to knows; a new one has the name that shards are made with.
-    let known = Generators::of(target, record.shard).await?;
+    let mut known = Generators::of(target, record.shard).await?;
+    let noted = sequences::noted(target, record).await?;
+    let is_noted = !noted.is_empty();
+    known.rules = noted;
     let version = journal.version_of(record.shard).await?;
     journal.note_opening(record).await?;
     // Nobody has held the sequences of the source since the program there was cut, and it may have been open again.
     fence::open_on(target, file, record, version, known, Elsewhere::Lost).await?;
+    let at_end = sqlx::query_scalar(sql!("move/sequence/at_end.sql"));
+    let at_end: Vec<String> = target.column(at_end.bind(record.schema.as_str())).await?;
+    if !is_noted && !at_end.is_empty() {
+        let Move { shard, source, target, .. } = record;
+        talk::line(format_args!(
+            "  shard {shard}: {target} has lost where these sequences stood, and they give nothing: {}; give each its bounds by `ALTER SEQUENCE … MINVALUE … MAXVALUE …`, and by `SELECT setval(…)` a number beyond all that {source} can have given",
+            at_end.join(", ")
+        ));
+    }
     if record.kind == MoveKind::Copy {
         talk::line(format_args!(
             "  shard {}: which of its sequences are id sequences, {} alone knew: say `SELECT create_id_sequence(…)` on {} for each that is refused",

@@ -19,6 +19,7 @@ mod clean;
 mod compare;
 mod context;
 mod copies;
+mod copy_pace;
 mod drive;
 mod drop_copy;
 mod dumped;

@@ -172,13 +172,16 @@ async fn open_as_a_move_was_to(
     server: &mut MoveSession,
     shard: Shard,
     number: i64,
-    (mut source, schema): (MoveSession, String),
+    (mut source, schema, stream): (MoveSession, String, String),
 ) -> Result<(), Failure> {
     claim(journal, &mut [&mut source, &mut *server], shard, number).await?;
     let mut target = MoveSession::connect_as(file, &server.node, server.term()).await?;
     let whole = check_whole(&mut source, &mut target, shard).await?;
-    let record =
-        Move { whole: Some(whole), ..in_no_journal(shard, &source.node, &target.node, schema) };
+    let record = Move {
+        whole: Some(whole),
+        in_stream: Some(stream),
+        ..in_no_journal(shard, &source.node, &target.node, schema)
+    };
     let options = Options {
         fence_max: Duration::ZERO,
         verify: Verify::None,
@@ -293,21 +296,22 @@ fn in_no_journal(shard: Shard, source: &NodeName, target: &NodeName, schema: Str
         retired_us: None,
         retiring: false,
         planned_by: String::new(),
+        in_stream: None,
     }
 }
 
-/// The node that has sent a shard here, and the schema that it lives in there.
+/// The node that has sent a shard here, the schema that it lives in there, and by which stream.
 async fn sent_from(
     file: &ClusterFile,
     server: &MoveSession,
     shard: Shard,
-) -> Result<Option<(MoveSession, String)>, Failure> {
+) -> Result<Option<(MoveSession, String, String)>, Failure> {
     for (node, _) in file.postgres().filter(|(node, _)| **node != server.node) {
         let mut other = MoveSession::connect(file, node).await?;
-        let query = sqlx::query_scalar(sql!("move/journal/sent.sql"));
+        let query = sqlx::query_as(sql!("move/journal/sent.sql"));
         let query = query.bind(shard.as_sql()).bind(server.node.as_str());
-        if let Some(schema) = other.column(query).await?.pop() {
-            return Ok(Some((other, schema)));
+        if let Some((schema, stream)) = other.row(query).await? {
+            return Ok(Some((other, schema, stream)));
         }
     }
     Ok(None)

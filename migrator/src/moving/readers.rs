@@ -1,7 +1,7 @@
 //! Whether the streams of moves are read: one that is not keeps WAL until a disk is full.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use shardid_cluster::{MoveState, NodeName};
@@ -16,6 +16,10 @@ use crate::postgres::sql;
 
 /// A reader that has failed is tried again by its server within this time.
 const AGAIN: Duration = Duration::from_secs(2);
+
+/// A new reader comes within this time: its server looks for new ones from time to time (`wal_retrieve_retry_interval`),
+/// and moves end beside each other.
+const FIRST: Duration = Duration::from_secs(15);
 
 /// A stream that nobody reads, or that could not be looked at.
 pub(crate) struct Reader {
@@ -32,6 +36,8 @@ pub(crate) struct Reader {
     is_lost: bool,
     /// Why the reader cannot connect, if it cannot.
     pub(crate) refused: Option<String>,
+    /// Whether its move has just come to where it is read.
+    is_new: bool,
 }
 
 impl Reader {
@@ -71,6 +77,7 @@ pub(crate) async fn readers(file: &ClusterFile, moves: &[Move]) -> Vec<Reader> {
     let mut unread: Vec<Reader> = join_all(looked).await.into_iter().flatten().collect();
     let silent = unread.iter_mut().filter(|reader| !reader.is_lost);
     join_all(silent.map(|reader| ask(file, reader))).await;
+    unread.retain(|reader| reader.is_lost || reader.refused.is_some() || !reader.is_new);
     unread
 }
 
@@ -89,7 +96,9 @@ pub(crate) async fn lost_streams(file: &ClusterFile, moves: &[Move]) -> Vec<Read
 fn by_node(moves: &[Move]) -> BTreeMap<NodeName, Vec<Reader>> {
     let mut by_node: BTreeMap<NodeName, Vec<Reader>> = BTreeMap::new();
     for record in moves {
-        let old_copy = record.has_old_copy() && record.way_back;
+        let goes_back = |m: &Move| m.rollback_of == Some(record.id) && !m.state.is_over();
+        // A move back that stands reads it, or has ended that: it is what is to be gone on with.
+        let old_copy = record.has_old_copy() && record.way_back && !moves.iter().any(goes_back);
         let under_way = matches!(record.state, MoveState::Following | MoveState::Fenced);
         let (node, reader, slot) = match (old_copy, under_way) {
             (true, _) => (&record.target, &record.source, record.way_back_stream()),
@@ -105,9 +114,17 @@ fn by_node(moves: &[Move]) -> BTreeMap<NodeName, Vec<Reader>> {
             kept_bytes: 0,
             is_lost: false,
             refused: None,
+            is_new: old_copy && is_new(record.since_us),
         });
     }
     by_node
+}
+
+/// Whether that was just now, by the clock here.
+fn is_new(since_us: i64) -> bool {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since = Duration::from_micros(u64::try_from(since_us).unwrap_or_default());
+    now.checked_sub(since).is_none_or(|passed| passed < FIRST)
 }
 
 /// Finds out whether it is for want of a connection that a stream is not read.
@@ -149,4 +166,20 @@ async fn look(server: &mut MoveSession, wanted: &mut Vec<Reader>) -> Result<(), 
         !active
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_has_a_while_to_come_and_no_longer() {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let before = |passed: Duration| i64::try_from((now - passed).as_micros()).unwrap();
+        assert!(is_new(before(Duration::ZERO)));
+        assert!(is_new(before(FIRST - Duration::from_secs(1))));
+        assert!(!is_new(before(FIRST + Duration::from_secs(1))));
+        // A clock that is behind the catalog's.
+        assert!(is_new(before(Duration::ZERO) + 5_000_000));
+    }
 }

@@ -5,26 +5,33 @@
 //! is read where they stand, and lets go of them only by the transaction that
 //! makes the source the old copy. In it they come to their end: what was carried
 //! over is not handed out here again. Nor does anybody switch off or replace the
-//! triggers of the fence meanwhile, which wait for it. Those of the new copy are at their end from the
-//! beginning, until they are carried over.
+//! triggers of the fence meanwhile, which wait for it. Those of the new copy are at their end until the
+//! transaction that opens the shard: what is carried over is a note on its node, of how they go on. It is made before the
+//! source is closed, so nobody gives a number that the other has given, wherever a move is cut.
 
 use std::time::Instant;
 
+use sqlx::postgres::types::Oid;
+
 use super::context::{Given, MoveContext};
-use super::home::is_open;
+use super::home::{Home, is_open};
+use super::journal::Move;
 use super::move_session::{Batch, MoveSession};
 use super::outcome::Fence;
+use super::stream;
 use crate::failure::Failure;
 use crate::postgres::sql;
 
 /// The longest that the fence waits for transactions that have called `nextval`.
 const HOLD_MS_MAX: u128 = 400;
 
+/// The longest that it waits for those who use sequences of the new copy.
+const NOTE_MS: u64 = 1_000;
+
 /// Where nobody waits, or the way is only forward.
 const LOCK_MS: u128 = 10_000;
 
-/// Locks the sequences of the source, and brings those of the target to where
-/// they stand.
+/// Locks the sequences of the source, and notes on the target how its own go on.
 pub(super) async fn carry_over(
     context: &mut MoveContext<'_>,
     deadline: Instant,
@@ -35,16 +42,61 @@ pub(super) async fn carry_over(
             "a transaction that has called nextval, or locks a table, does not end".to_owned(),
         ));
     }
-    let query = sqlx::query_scalar(sql!("move/sequence/rules.sql"));
-    let query = query.bind(context.record.schema.as_str());
-    let mut statements: Vec<String> = context.source.column(query).await?;
-    statements.extend(positions(context, false).await?);
-    match context.target.all_or_none(vec![statements.join(";\n")], 1_000).await? {
+    // Nobody is to keep them from being opened after the switch.
+    let locks = locks(&mut context.target, &context.record.schema, NOTE_MS).await?;
+    match note(context, locks, Noted::Anew, NOTE_MS).await? {
         Batch::Done => Ok(Fence::Held),
         Batch::LockTimeout => {
             Ok(Fence::Lost("somebody locks the sequences of the new copy".to_owned()))
         }
     }
+}
+
+/// What a note is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Noted {
+    /// Where the sequences of the source stand.
+    Anew,
+    /// The same, if none was made before they came to their end.
+    IfMissing,
+}
+
+/// Notes on the target how its sequences go on when it is opened, after other statements.
+async fn note(
+    context: &mut MoveContext<'_>,
+    mut statements: Vec<String>,
+    noted: Noted,
+    lock_ms: u64,
+) -> Result<Batch, Failure> {
+    let (generators, last_ids, layouts) = given(context);
+    let query = sqlx::query_scalar(sql!("move/sequence/note.sql"))
+        .bind(context.record.schema.clone())
+        .bind(generators)
+        .bind(last_ids)
+        .bind(layouts)
+        .bind(context.record.id);
+    let note: Vec<String> = holding(context).column(query).await?;
+    let query = sqlx::query_scalar(sql!("move/sequence/keep_note.sql"))
+        .bind(context.record.stream())
+        .bind(note.concat())
+        .bind(context.record.id)
+        .bind(noted == Noted::IfMissing);
+    let keep: Vec<String> = context.target.column(query).await?;
+    if keep.is_empty() && noted == Noted::Anew {
+        return Err(stream::gone(context, &context.record.stream()));
+    }
+    statements.extend(keep);
+    context.target.all_or_none(vec![statements.join(";\n")], lock_ms).await
+}
+
+/// Statements by which the sequences of a shard's copy go on, in the transaction that opens it.
+pub(super) async fn noted(target: &mut MoveSession, record: &Move) -> Result<Vec<String>, Failure> {
+    let query = sqlx::query_scalar(sql!("move/sequence/noted.sql"))
+        .bind(record.stream())
+        .bind(record.schema.as_str())
+        .bind(record.shard.as_sql())
+        .bind(record.id);
+    target.column(query).await
 }
 
 /// Has a session ready, so that the fence need not wait for one.
@@ -65,23 +117,23 @@ pub(super) fn let_go(context: &mut MoveContext<'_>) {
 
 /// Runs statements on the source, together with those that close its sequences.
 ///
-/// Where the program was cut between the switch and here, nobody held them: they
-/// are carried over once more. A target that gives numbers already is only told of ids that the
-/// source has given since, where that was found open: it goes on above them.
+/// Where the program was cut between the switch and here, nobody held them, and they have gone on: it is
+/// noted once more where they are, before they come to their end. A target that gives numbers already is only told of ids
+/// that the source has given since, where that was found open: it goes on above them.
 pub(super) async fn close_with(
     context: &mut MoveContext<'_>,
     statements: Vec<String>,
 ) -> Result<Batch, Failure> {
-    let was_held = context.held;
-    if !was_held && !hold(context, LOCK_MS).await? {
-        return Ok(Batch::LockTimeout);
-    }
-    let (mut fresh, mut is_open_there) = (Vec::new(), false);
+    let mut fresh = Vec::new();
     // Not where they were held: writers wait.
-    if !was_held {
-        is_open_there = is_open(&mut context.target, context.record.shard).await?;
-        if !is_open_there || context.record.reopened {
-            fresh = positions(context, is_open_there).await?;
+    if !context.held {
+        if !hold(context, LOCK_MS).await? {
+            return Ok(Batch::LockTimeout);
+        }
+        match is_open(&mut context.target, context.record.shard).await? {
+            true if context.record.reopened => fresh = positions(context).await?,
+            true => {}
+            false => note_again(context).await?,
         }
     }
     let schema = context.record.schema.clone();
@@ -98,15 +150,27 @@ pub(super) async fn close_with(
     if fresh.is_empty() {
         return Ok(Batch::Done);
     }
-    let mut statements = vec![fresh.join(";\n")];
-    if is_open_there {
-        let shut = sqlx::query_as(sql!("move/sequence/shut.sql"));
-        let shut: Vec<(String, String)> =
-            context.target.rows(shut.bind(context.record.shard.as_sql())).await?;
-        let (shut, open): (Vec<_>, Vec<_>) = shut.into_iter().unzip();
-        statements = shut.into_iter().chain(statements).chain(open).collect();
-    }
+    let shut = sqlx::query_as(sql!("move/sequence/shut.sql"));
+    let shut: Vec<(String, String)> =
+        context.target.rows(shut.bind(context.record.shard.as_sql())).await?;
+    let (shut, open): (Vec<_>, Vec<_>) = shut.into_iter().unzip();
+    let statements = shut.into_iter().chain([fresh.join(";\n")]).chain(open).collect();
     context.target.all_or_none(statements, LOCK_MS as u64).await
+}
+
+/// Notes how the sequences of the target go on that was switched to, now that those of the source are held again.
+async fn note_again(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    let home = Home::of(&mut context.source, context.record.shard).await?;
+    let is_closed = home.is_some_and(|home| home.state == "moved");
+    let noted = if is_closed { Noted::IfMissing } else { Noted::Anew };
+    let made = note(context, Vec::new(), noted, LOCK_MS as u64).await;
+    if !matches!(made, Ok(Batch::Done)) {
+        let_go(context);
+    }
+    match made? {
+        Batch::Done => Ok(()),
+        Batch::LockTimeout => Err(in_use(&context.target)),
+    }
 }
 
 /// Statements by which the sequences of a new copy are closed, in the transaction that makes them.
@@ -132,13 +196,17 @@ fn in_use(server: &MoveSession) -> Failure {
         .hint("look at pg_stat_activity there")
 }
 
+/// Statements that lock the sequences of a schema, having waited for them for so long all together.
+async fn locks(server: &mut MoveSession, schema: &str, ms: u64) -> Result<Vec<String>, Failure> {
+    let query = sqlx::query_scalar(sql!("move/sequence/hold.sql"));
+    server.column(query.bind(schema).bind(i64::try_from(ms).unwrap_or(i64::MAX))).await
+}
+
 async fn hold(context: &mut MoveContext<'_>, ms: u128) -> Result<bool, Failure> {
     prepare(context).await?;
     let schema = context.record.schema.clone();
-    let query = sqlx::query_scalar(sql!("move/sequence/hold.sql"))
-        .bind(schema.as_str())
-        .bind(i64::try_from(ms).unwrap_or(i64::MAX));
-    let mut statements: Vec<String> = context.source.column(query).await?;
+    let ms = u64::try_from(ms).unwrap_or(u64::MAX);
+    let mut statements = locks(&mut context.source, &schema, ms).await?;
     let locks = statements.split_off(statements.len().min(1));
     context.held = false;
     let server = holding(context);
@@ -160,24 +228,26 @@ fn holding<'r>(context: &'r mut MoveContext<'_>) -> &'r mut MoveSession {
     context.holding.as_mut().expect("it was prepared")
 }
 
-/// Where the sequences stand, or the generators alone, as statements for the other copy.
-async fn positions(
-    context: &mut MoveContext<'_>,
-    only_generators: bool,
-) -> Result<Vec<String>, Failure> {
+/// What the generators of the source can have given out: their sequences, the highest ids, the layouts.
+fn given(context: &MoveContext<'_>) -> (Vec<Oid>, Vec<i64>, Vec<String>) {
     let (mut generators, mut last_ids, mut layouts) = (Vec::new(), Vec::new(), Vec::new());
     for Given { oid, last, layout } in &context.given {
         generators.push(*oid);
         last_ids.push(*last);
         layouts.push(layout.clone());
     }
+    (generators, last_ids, layouts)
+}
+
+/// Where the generators stand, as statements for the other copy.
+async fn positions(context: &mut MoveContext<'_>) -> Result<Vec<String>, Failure> {
+    let (generators, last_ids, layouts) = given(context);
     let query = sqlx::query_scalar(sql!("move/sequence/positions.sql"))
         .bind(context.record.schema.clone())
         .bind(generators)
         .bind(last_ids)
         .bind(layouts)
-        .bind(context.record.shard.as_sql())
-        .bind(only_generators);
+        .bind(context.record.shard.as_sql());
     holding(context).column(query).await
 }
 

@@ -151,6 +151,13 @@ fn kinds_changed(context: &MoveContext<'_>) -> Failure {
     .hint(format!("`shardid abort {id}`, then `shardid move {shard} --to {to}` again"))
 }
 
+/// Why a move does not go on whose subscription is gone.
+pub(super) fn gone(context: &MoveContext<'_>, name: &str) -> Failure {
+    Failure::new(format!("subscription {name} is gone"))
+        .at(format!("node {}", context.target.node))
+        .hint(format!("`shardid abort {}`, then move the shard again", context.record.id))
+}
+
 /// Makes a slot, for which every transaction that has written anywhere on the server has to end.
 async fn make_slot(server: &mut MoveSession, name: &str, most: Duration) -> Result<(), Failure> {
     let began = Instant::now();

@@ -112,13 +112,20 @@ async fn astray(estate: &Estate<'_>) -> Result<Vec<Finding>, Failure> {
     let again = Estate::visit(estate.file).await.truth();
     let again = again.as_ref().map(Truth::astray).unwrap_or_default();
     astray.retain(|it| again.contains(it));
+    // Where the catalog is the older one, nothing is lost by what the nodes say.
+    let mut rebuilt = truth.clone();
+    let is_older = rebuilt.rebuild_map(&estate.file.declared, false).is_ok();
     let finding = |(shard, node, home): (Shard, &NodeName, &NodeName)| {
-        Finding::between(
-            format!("shard {shard} is open on {node} alone, and the map has it on {home}"),
-            format!(
+        let names_it = is_older && rebuilt.catalog.map.node_of(shard) == Some(node);
+        let mend = match names_it {
+            true => format!("`shardid catalog rebuild` has the map name {node}"),
+            false => format!(
                 "if a copy is on {home}, {COMPARE}; then `shardid catalog rebuild --accept-loss` has the map name {node}"
             ),
-        )
+        };
+        let problem =
+            format!("shard {shard} is open on {node} alone, and the map has it on {home}");
+        Finding::between(problem, mend)
     };
     Ok(astray.into_iter().map(finding).collect())
 }

@@ -110,6 +110,13 @@ fn a_catalog_from_an_older_backup_is_brought_up_to_the_nodes() {
 
     let refused = estate.run(&["apply", "--yes"]).refused();
     assert!(refused.contains("`shardid catalog rebuild`"), "{refused}");
+    // Nothing is lost, and so nothing is to be accepted.
+    let found = estate.run(&["verify"]).stdout;
+    let says = format!(
+        "shard {} is open on pg2 alone, and the map has it on pg1: `shardid catalog rebuild` has the map name pg2",
+        there[0]
+    );
+    assert!(found.contains(&says) && !found.contains("rebuild --accept-loss"), "{found}");
     estate.run(&["catalog", "rebuild", "--yes"]).ok();
     is_as_the_file_says(&estate);
     assert_eq!(map_version(&estate).parse::<i64>().unwrap(), 1_000_000_001);
@@ -282,6 +289,11 @@ fn is_opened_where_it_was_to_be(estate: &Estate, shard: u32, at: &str, write: &s
     let other = if at == "pg2" { "pg1" } else { "pg2" };
     let before = estate.psql(other, &rows);
     lose(estate);
+    let next =
+        format!("SELECT nextval('shard_{shard:04}.plain'), nextval('shard_{shard:04}.round')");
+    for node in ["pg1", "pg2"] {
+        assert!(estate.node(node).try_psql("app", &next).is_err(), "{node} gives numbers");
+    }
     for node in ["pg1", "pg2"] {
         assert!(estate.node(node).try_psql("app", write).is_err(), "{node} takes writes");
     }
@@ -312,6 +324,19 @@ fn is_opened_where_it_was_to_be(estate: &Estate, shard: u32, at: &str, write: &s
     estate.psql(at, write);
     let last = |id: String| id.rsplit('|').next().unwrap().parse::<i64>().unwrap();
     assert!(last(estate.psql(at, &rows)) > last(before), "an id below one from before");
+    assert_eq!(estate.psql(at, &next), "3|7", "the sequences go on");
+    assert!(estate.node(other).try_psql("app", &next).is_err(), "{other} gives numbers");
+}
+
+/// Two numbers of the one are given, and none of the other.
+fn make_sequences(estate: &Estate, shard: u32) {
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE SEQUENCE shard_{shard:04}.plain; CREATE SEQUENCE shard_{shard:04}.round MAXVALUE 9 START 7 CYCLE;
+             SELECT nextval('shard_{shard:04}.plain'), nextval('shard_{shard:04}.plain')"
+        ),
+    );
 }
 
 #[test]
@@ -319,6 +344,7 @@ fn a_shard_that_a_lost_move_had_closed_is_opened_where_it_was_about_to_be() {
     let estate = Estate::start(2, 4);
     let (shard, write) = shard_on_pg1(&estate);
     let name = shard.to_string();
+    make_sequences(&estate, shard);
     for _ in 0..3 {
         estate.psql("pg1", &write);
     }
@@ -330,6 +356,7 @@ fn a_shard_that_a_lost_move_had_closed_is_opened_where_it_was_about_to_be() {
 fn a_shard_that_a_lost_rollback_had_closed_is_opened_where_it_was_about_to_be() {
     let estate = Estate::start(2, 4);
     let (shard, write) = shard_on_pg1(&estate);
+    make_sequences(&estate, shard);
     estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
     estate.psql("pg2", &write);
     let id = estate.last_move(shard);

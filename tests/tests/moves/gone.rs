@@ -109,6 +109,13 @@ fn a_shard_that_was_switched_is_opened_without_a_source_that_never_comes_back() 
         let estate = Estate::start(3, 4);
         let (shard, write) = shard_on(&estate, "pg2");
         estate.psql("pg2", &write);
+        let next = format!("SELECT nextval('shard_{shard:04}.plain')");
+        estate.psql(
+            "pg2",
+            &format!(
+                "CREATE SEQUENCE shard_{shard:04}.plain AS int MAXVALUE 90 CYCLE; {next}; {next}"
+            ),
+        );
         let rows = format!("SELECT count(*), max(id) FROM shard_{shard:04}.item");
         let last = estate.psql("pg2", &rows);
         estate.run_cut(place, &["move", &shard.to_string(), "--to", "pg3", "--yes"]);
@@ -122,8 +129,11 @@ fn a_shard_that_was_switched_is_opened_without_a_source_that_never_comes_back() 
         assert!(stands.stderr.contains(&instead), "{place}: {}", stands.stderr);
         let refused = estate.run(&["resume", &id, "--gone", "pg3"]);
         assert!(refused.stderr.contains("lives on pg3"), "{place}: {}", refused.stderr);
+        assert!(estate.node("pg3").try_psql(DATABASE, &next).is_err(), "{place}");
         estate.run_cut("without/after-OpenTarget", &["resume", &id, "--gone", "pg2"]);
+        assert_eq!(estate.psql("pg3", &next), "3", "{place}");
         estate.run(&["resume", &id, "--gone", "pg2"]).ok();
+        assert_eq!(estate.psql("pg3", &next), "4", "{place}");
         assert_eq!((estate.state(&id), estate.home(shard)), ("done".into(), "pg3".into()));
         assert_eq!(estate.psql("pg3", &rows), last, "{place}");
         estate.psql("pg3", &write);

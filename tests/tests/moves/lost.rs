@@ -38,10 +38,26 @@ fn bring_back(estate: &Estate, shard: u32, from: &str, to: &str) {
         .stdin(dump.stdout.take().expect("its output is a pipe"))
         .status();
     assert!(dump.wait().unwrap().success() && restored.unwrap().success());
-    let open = format!(
-        "SELECT string_agg(format('ALTER SEQUENCE %s NO MAXVALUE;', oid::regclass), ' ') FROM pg_class WHERE relkind = 'S' AND relnamespace = '{schema}'::regnamespace"
+    take_up(estate, shard, from, to);
+}
+
+/// From there on, with the rows on the node.
+fn take_up(estate: &Estate, shard: u32, from: &str, to: &str) {
+    let rules = format!(
+        "SELECT rules FROM shardid.move WHERE shard = {shard} AND source = '{from}' AND rules IS NOT NULL ORDER BY move DESC LIMIT 1"
     );
-    let open = estate.psql(to, &open);
+    let mut open = estate.psql("pg1", &rules);
+    if open.is_empty() {
+        // The catalog is lost.
+        let schema = format!("shard_{shard:04}");
+        open = estate.psql(
+            to,
+            &format!(
+                "SELECT string_agg(format('ALTER SEQUENCE %s %s NO MAXVALUE;', oid::regclass, CASE relname WHEN 'shard_id_seq' THEN '' ELSE 'NO MINVALUE' END), ' ')
+                   FROM pg_class WHERE relkind = 'S' AND relnamespace = '{schema}'::regnamespace"
+            ),
+        );
+    }
     estate.psql(to, &open);
     estate.psql(
         to,
@@ -53,10 +69,13 @@ fn bring_back(estate: &Estate, shard: u32, from: &str, to: &str) {
 fn a_shard_that_its_new_home_has_lost_is_brought_back_from_the_old_copy_as_verify_says() {
     let estate = Estate::start(2, 4);
     let (shard, write) = shard_on_pg1(&estate);
+    make_down_and_round(&estate, shard);
     estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
     let rows = format!("SELECT count(*), max(id) FROM shard_{shard:04}.item");
     estate.psql("pg2", &write);
     let last = estate.psql("pg2", &rows);
+    let next =
+        format!("SELECT nextval('shard_{shard:04}.down'), nextval('shard_{shard:04}.round')");
     wait_until(Duration::from_secs(60), "the old copy to have the row", || {
         estate.psql("pg1", &rows) == last
     });
@@ -74,6 +93,7 @@ fn a_shard_that_its_new_home_has_lost_is_brought_back_from_the_old_copy_as_verif
     is_as_the_file_says(&estate);
     assert_eq!(estate.psql("pg2", &rows), last);
     estate.psql("pg2", &write);
+    assert_eq!(estate.psql("pg2", &next), "-2|1", "one goes down, and one comes round");
     assert!(estate.psql("pg2", &rows) > last);
     assert!(estate.node("pg1").try_psql("app", &write).is_err());
     // The old copy knows nothing of what was written since.
@@ -85,6 +105,50 @@ fn a_shard_that_its_new_home_has_lost_is_brought_back_from_the_old_copy_as_verif
     estate.run(&["retire", &id, "--yes"]).ok();
     estate.run(&["verify"]).ok();
     estate.psql("pg2", &write);
+}
+
+/// One has given its first number, the other its last.
+fn make_down_and_round(estate: &Estate, shard: u32) {
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE SEQUENCE shard_{shard:04}.down INCREMENT -1; CREATE SEQUENCE shard_{shard:04}.round MAXVALUE 2 CYCLE;
+             SELECT nextval('shard_{shard:04}.down'), nextval('shard_{shard:04}.round'), nextval('shard_{shard:04}.round')"
+        ),
+    );
+}
+
+/// The copy that a rollback had gone back to is closed on a standby that was promoted without its end.
+#[test]
+fn a_shard_whose_home_has_a_closed_copy_of_it_goes_on_there() {
+    let estate = Estate::start(2, 4);
+    let (shard, write) = shard_on_pg1(&estate);
+    make_down_and_round(&estate, shard);
+    estate.psql("pg1", &write);
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    let id = estate.last_move(shard);
+    let schema = format!("shard_{shard:04}");
+    estate.run(&["rollback", &id, "--yes"]).ok();
+    // As it was before.
+    estate.psql(
+        "pg1",
+        &format!(
+            "UPDATE shardid.shard SET state = 'moved', node = 'pg2' WHERE shard = {shard};
+             SELECT setval('{schema}.down', -2); ALTER SEQUENCE {schema}.down MINVALUE -2;
+             ALTER SEQUENCE {schema}.round NO CYCLE MAXVALUE 2; SELECT setval('{schema}.round', 2)"
+        ),
+    );
+    let found = estate.run(&["verify"]).stdout;
+    let says = format!(
+        "shard {shard} should be here by the map, and is on no node: an old copy is on pg1, in schema {schema}"
+    );
+    assert!(found.contains(&says), "{found}");
+    take_up(&estate, shard, "pg1", "pg1");
+    estate.run(&["apply", "--yes"]).ok();
+    estate.psql("pg1", &write);
+    let next = format!("SELECT nextval('{schema}.down'), nextval('{schema}.round')");
+    assert_eq!(estate.psql("pg1", &next), "-3|1");
+    estate.run(&["verify"]).ok();
 }
 
 /// An empty database in the place of the one that was lost got an empty shard, and `verify` said then to drop

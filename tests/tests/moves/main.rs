@@ -26,6 +26,7 @@ mod matrix;
 mod members;
 mod network;
 mod nodes;
+mod numbers;
 mod origin;
 mod preflight;
 mod progress;

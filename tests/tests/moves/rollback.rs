@@ -257,3 +257,23 @@ fn the_copy_that_a_rollback_is_about_to_open_is_never_named_as_left_over() {
     assert_eq!(estate.home(shard), "pg1");
     estate.psql("pg1", &write);
 }
+
+/// `moves` said to drop the old copy, by a word that was refused, as nobody read the slot any more.
+#[test]
+fn of_a_move_back_that_stands_it_is_said_to_go_on_with_it_and_not_to_drop_the_old_copy() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    let id = estate.last_move(shard);
+    // What has filled the old copy is gone, and its slot is not.
+    estate.run_cut("gone/subscription", &["rollback", &id, "--yes"]);
+    let back = estate.last_move(shard);
+    let moves = estate.run(&["moves"]);
+    let said = format!("{}{}", moves.stdout, moves.stderr);
+    assert!(said.contains(&format!("`shardid resume {back}`")), "{said}");
+    for word in [format!("`shardid retire {id}`"), format!("shardid_back_{id} ")] {
+        assert!(!said.contains(&word), "{word}: {said}");
+    }
+    estate.run(&["resume", &back]).ok();
+    estate.assert_no_trace(shard);
+}

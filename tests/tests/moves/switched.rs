@@ -173,6 +173,9 @@ fn a_target_that_lacks_rows_is_opened_where_that_is_accepted_and_the_old_copy_st
     }
     estate.run(&["resume", &id, "--accept-loss"]).ok();
     estate.psql("pg2", &write);
+    // Its node has lost how they go on as well.
+    let next = format!("SELECT nextval('shard_{shard:04}.round')");
+    assert_eq!(estate.psql("pg2", &next), "6");
     assert_eq!(estate.psql("pg1", &rows(shard)), last);
     let says = format!("the old copy of shard {shard} on pg1 may have rows that node pg2 has lost");
     for command in [&["verify"][..], &["moves"], &["retire", &id, "--yes"]] {
@@ -209,6 +212,8 @@ fn a_target_that_lacks_rows_is_opened_without_its_source_only_where_that_is_acce
     let mut estate = Estate::start(3, 4);
     let (shard, write) = shard_on(&estate, "pg2");
     let number = shard.to_string();
+    let next = format!("SELECT nextval('shard_{shard:04}.plain')");
+    estate.psql("pg2", &format!("CREATE SEQUENCE shard_{shard:04}.plain; {next}; {next}"));
     let command = ["move", &number, "--to", "pg3", "--yes"];
     let mut held =
         estate.run_held_then_cut("following/before-next", "switched/before-GuardSource", &command);
@@ -226,7 +231,13 @@ fn a_target_that_lacks_rows_is_opened_without_its_source_only_where_that_is_acce
     let instead = format!("`shardid resume {id} --gone pg2 --accept-loss`");
     assert!(refused.stderr.contains(&instead), "{}", refused.stderr);
     assert!(estate.node("pg3").try_psql(DATABASE, &write).is_err());
-    estate.run(&["resume", &id, "--gone", "pg2", "--accept-loss"]).ok();
+    let opened = estate.run(&["resume", &id, "--gone", "pg2", "--accept-loss"]);
+    let says = format!(
+        "they give nothing: shard_{shard:04}.line_serial_seq, shard_{shard:04}.plain; give"
+    );
+    assert!(opened.code == 0 && opened.stderr.contains(&says), "{}", opened.stderr);
+    // It would have begun where it was made to.
+    assert!(estate.node("pg3").try_psql(DATABASE, &next).is_err());
     estate.psql("pg3", &write);
 }
 

@@ -24,9 +24,9 @@ fn what_calls_an_operator_of_an_extension_or_of_its_own_that_no_text_names_calls
     let (estate, shard) = (shared::estate(), shared::shard());
     let (schema, number) = (schema(shard), shard.to_string());
     citext(estate);
-    estate.psql("pg1", &include_str!("unnamed.sql").replace("HERE", &schema));
+    estate.psql("pg1", &include_str!("unnamed.sql").replace("OURS", &schema));
     let answers = |node: &str| {
-        estate.psql(node, &include_str!("unnamed_answers.sql").replace("HERE", &schema))
+        estate.psql(node, &include_str!("unnamed_answers.sql").replace("OURS", &schema))
     };
     let before = answers("pg1");
     assert_eq!(before, "1\n2\n3\n4\n5\n6\n7\n8\n9", "all is answered as citext has it");

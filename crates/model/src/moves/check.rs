@@ -33,8 +33,8 @@ pub enum Action {
     ReadMap,
     /// It writes a row.
     Write,
-    /// Somebody who goes by the same map takes a number of the sequence.
-    Draw,
+    /// Somebody takes a number of the sequence on a node, whatever the map says.
+    Draw(usize),
     /// A standby that is behind takes over from the target.
     FailOver,
     /// The same from the source.
@@ -166,13 +166,19 @@ impl Plot {
         Self { old_map: true, ..Self::moving_in_order() }
     }
 
-    /// Numbers of the shard's sequence are taken all the while, by plain `nextval`.
+    /// Numbers of the shard's sequence are taken all the while, by plain `nextval` on either node.
     pub fn numbers() -> Self {
-        Self { writes: 0, draws: 3, kills: false, ..Self::moving_in_order() }
+        Self { writes: 0, draws: 3, fences: 0, ..Self::moving_in_order() }
+    }
+
+    /// The same while a move is taken back.
+    pub fn numbers_back() -> Self {
+        Self { writes: 0, draws: 3, fences: 0, losses: 0, ..Self::going_back() }
     }
 
     fn world(&self) -> World {
-        let copy = Copy { rows: 0, last: 0, closed: false, held: None, gate: Gate::Open };
+        let copy =
+            Copy { rows: 0, last: 0, closed: false, noted: None, held: None, gate: Gate::Open };
         let home =
             Node { copy: Some(copy), says: Says::Open, term: 0, stream: None, sent: None, life: 0 };
         let other = Node { copy: None, says: Says::Moved, ..home };
@@ -285,7 +291,7 @@ impl Plot {
                 true
             }
             Action::Write => w.write(),
-            Action::Draw => w.draw(),
+            Action::Draw(node) => w.draw(node),
             Action::FailOver => w.fail_over(),
             Action::FailOverSource => w.fail_over_source(),
             Action::LoseCatalog => w.lose_catalog(self.rules),
@@ -347,10 +353,10 @@ impl Model for Plot {
             actions.push(Action::ArrivesLate);
         }
         actions.extend([Action::Deliver(0), Action::Deliver(1)]);
-        if world.believes != world.owner && world.writes + world.draws > 0 {
+        if world.believes != world.owner && world.writes > 0 {
             actions.push(Action::ReadMap);
         }
-        actions.extend([Action::Write, Action::Draw]);
+        actions.extend([Action::Write, Action::Draw(0), Action::Draw(1)]);
         if world.fail_overs > 0 {
             actions.push(Action::FailOver);
         }

@@ -30,6 +30,12 @@ pub enum Rule {
     Drain,
     /// Sequences are held from where they are read to where they are closed.
     HoldSequences,
+    /// The sequences of a new copy go on when it is the shard. Out: when they are carried over.
+    OpenByShard,
+    /// Those of one that is the shard are not set to where they were.
+    OpenOnce,
+    /// It is noted where they are before those of the source come to their end. Out: behind the fence alone.
+    NoteBeforeClose,
     /// What is made is noted before.
     NoteFirst,
     /// A target that lacks what it had is not opened.

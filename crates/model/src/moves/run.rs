@@ -31,6 +31,9 @@ impl World {
                 self.nodes[from].stream = Some(of);
             }
             Statement::EndStream(from) => {
+                if let Some(copy) = node.copy.as_mut() {
+                    copy.noted = None;
+                }
                 self.nodes[usize::from(from)].stream = None;
                 self.nodes[usize::from(from)].sent = None;
             }
@@ -39,7 +42,8 @@ impl World {
                     true => Gate::Guarded,
                     false => Gate::Open,
                 };
-                let new = Copy { rows: 0, last: 0, closed: false, held: None, gate };
+                let closed = rules.hold(Rule::OpenByShard);
+                let new = Copy { rows: 0, last: 0, closed, noted: None, held: None, gate };
                 node.copy.get_or_insert(new);
             }
             Statement::Drop(_) => node.copy = None,
@@ -67,10 +71,12 @@ impl World {
                     copy.held = Some(by);
                 }
             }
-            Statement::Place(_, to, bounds) => {
+            Statement::Note(_, last) => {
                 let Some(copy) = node.copy.as_mut() else { return false };
-                copy.last = to;
-                copy.closed &= !bounds;
+                match rules.hold(Rule::OpenByShard) {
+                    true => copy.noted = Some(last),
+                    false => (copy.last, copy.closed) = (last, false),
+                }
             }
             Statement::Guard(_, whole) => {
                 // One that took over has lost its fence: what was written since is there alone.
@@ -90,6 +96,10 @@ impl World {
             Statement::Open(_) => {
                 let Some(copy) = node.copy.as_mut() else { return false };
                 copy.gate = Gate::Open;
+                if node.says != Says::Open || !rules.hold(Rule::OpenOnce) {
+                    copy.last = copy.noted.unwrap_or(copy.last);
+                    copy.closed = false;
+                }
                 node.says = Says::Open;
             }
             Statement::Close(_) => {

@@ -31,11 +31,11 @@ pub enum Statement {
     Lower(u8),
     /// The sequence is kept from everybody, by a program's session.
     Hold(u8, u8),
-    /// It is brought to a number; with its bounds, where the copy was closed.
-    Place(u8, u8, bool),
+    /// It is noted from which number on it goes on when the node has the shard.
+    Note(u8, u8),
     /// The node says where the shard is, and in which of its lives the other one had all rows; the sequence ends.
     Guard(u8, Option<u8>),
-    /// The node has the shard.
+    /// The node has the shard; the sequence goes on as noted, unless it does already.
     Open(u8),
     /// The sequence ends.
     Close(u8),
@@ -51,7 +51,7 @@ impl Statement {
             | Self::Raise(node)
             | Self::Lower(node)
             | Self::Hold(node, _)
-            | Self::Place(node, ..)
+            | Self::Note(node, _)
             | Self::Guard(node, _)
             | Self::Open(node)
             | Self::Close(node)

@@ -104,7 +104,7 @@ impl World {
             Effect::AwaitDrained if part == 0 && rules.hold(Rule::Drain) => Todo::Own,
             Effect::CarryOver => match (part, program.last) {
                 (0, _) => Todo::Run(Statement::Hold(source, program.number)),
-                (1, Some(last)) => Todo::Run(Statement::Place(target, last, going_back)),
+                (1, Some(last)) => Todo::Run(Statement::Note(target, last)),
                 _ => Todo::Skip,
             },
             Effect::NoteTarget | Effect::CheckTarget if part == 0 && self.has_fail_overs() => {
@@ -114,9 +114,7 @@ impl World {
             Effect::OpenSource if record.was_switched => {
                 let node = self.nodes[usize::from(source)];
                 match (part, node.copy) {
-                    (_, Some(_)) if node.says == Says::Open => Todo::Skip,
-                    (0, Some(copy)) => Todo::Run(Statement::Place(source, copy.last, true)),
-                    (1, _) => Todo::Run(Statement::Open(source)),
+                    (0, Some(_)) if node.says != Says::Open => Todo::Run(Statement::Open(source)),
                     _ => Todo::Skip,
                 }
             }
@@ -124,12 +122,13 @@ impl World {
                 let held = self.nodes[usize::from(source)].copy.is_some_and(|copy| {
                     copy.held == Some(program.number) && program.last.is_some()
                 });
+                let is_open = self.nodes[usize::from(target)].says == Says::Open;
                 match (part, program.last) {
                     (0, _) if !held => Todo::Run(Statement::Hold(source, program.number)),
-                    (1, _) => Todo::Run(Statement::Guard(source, record.whole)),
-                    (2, Some(last)) if self.nodes[usize::from(target)].says != Says::Open => {
-                        Todo::Run(Statement::Place(target, last, false))
+                    (1, Some(last)) if !is_open && rules.hold(Rule::NoteBeforeClose) => {
+                        Todo::Run(Statement::Note(target, last))
                     }
+                    (2, _) => Todo::Run(Statement::Guard(source, record.whole)),
                     _ => Todo::Skip,
                 }
             }

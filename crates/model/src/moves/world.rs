@@ -26,6 +26,8 @@ pub struct Copy {
     pub last: u8,
     /// Whether the sequence has come to its end.
     pub closed: bool,
+    /// Noted: from which number on it goes on.
+    pub noted: Option<u8>,
     /// Whose session keeps everybody else from it.
     pub held: Option<u8>,
     /// Whom its triggers let write.
@@ -231,7 +233,7 @@ impl World {
             return false;
         }
         let Some(copy) = source.copy.as_mut() else { return false };
-        *copy = Copy { rows: 0, last: 0, closed: false, held: None, gate: Gate::Open };
+        *copy = Copy { rows: 0, last: 0, closed: false, noted: None, held: None, gate: Gate::Open };
         source.says = Says::Open;
         source.life += 1;
         self.acknowledged &= rows;
@@ -267,8 +269,8 @@ impl World {
             return false;
         }
         let Some(copy) = target.copy.as_mut() else { return false };
-        let closed = record.kind == MoveKind::Rollback;
-        *copy = Copy { rows: 0, last: 0, closed, held: None, gate: Gate::Guarded };
+        *copy =
+            Copy { rows: 0, last: 0, closed: true, noted: None, held: None, gate: Gate::Guarded };
         target.life += 1;
         self.nodes[source].stream = None;
         for who in 0..self.programs.len() {
@@ -296,12 +298,12 @@ impl World {
         true
     }
 
-    /// Somebody takes a number of the sequence there.
-    pub(crate) fn draw(&mut self) -> bool {
+    /// Somebody takes a number of the sequence on a node.
+    pub(crate) fn draw(&mut self, node: usize) -> bool {
         if self.draws == 0 {
             return false;
         }
-        let Some(copy) = self.nodes[usize::from(self.believes)].copy.as_mut() else { return false };
+        let Some(copy) = self.nodes[node].copy.as_mut() else { return false };
         if copy.closed || copy.held.is_some() {
             return false;
         }

@@ -40,11 +40,16 @@ pub(crate) struct Move {
     /// Whether the old copy is being dropped, or was.
     pub(crate) retiring: bool,
     pub(crate) planned_by: String,
+    /// The name of its stream, where no journal has the move.
+    pub(crate) in_stream: Option<String>,
 }
 
 impl Move {
     /// The name of publication, slot and subscription that fill the target.
     pub(crate) fn stream(&self) -> String {
+        if let Some(name) = &self.in_stream {
+            return name.clone();
+        }
         match self.rollback_of {
             // It goes back along the way that the earlier move left.
             Some(earlier) => format!("shardid_back_{earlier}"),
@@ -173,6 +178,7 @@ impl TryFrom<MoveRow> for Move {
             retired_us: row.retired_us,
             retiring: row.retiring,
             planned_by: row.planned_by,
+            in_stream: None,
         })
     }
 }

@@ -1,9 +1,9 @@
 -- The tables of a subscription ($1): whether each is copied, and the rows and
--- bytes of those under way.
+-- bytes of those under way, null where none is.
 SELECT format('%I.%I', n.nspname, c.relname) AS name,
        r.srsubstate IN ('r', 's') AS copied,
-       coalesce(p.tuples_processed, 0) AS rows,
-       coalesce(p.bytes_processed, 0) AS bytes
+       p.tuples_processed AS rows,
+       p.bytes_processed AS bytes
   FROM pg_subscription s
   JOIN pg_database d ON d.oid = s.subdbid AND d.datname = current_database()
   JOIN pg_subscription_rel r ON r.srsubid = s.oid

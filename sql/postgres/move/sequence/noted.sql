@@ -1,0 +1,29 @@
+-- Statements by which the sequences of a schema ($2) go on, in the transaction that opens the shard ($3), as noted with the
+-- subscription ($1) that has filled it for a move ($4; 0 where nobody knows its number). No row where nothing is: an
+-- earlier program has brought them there behind the fence. One that is closed may stand outside of the bounds that
+-- it gets: it is brought to its number within those of its type, and what an unlogged one has after a crash is that number.
+-- A generator has a new file by its bounds, and its past is noted in that afterwards.
+SELECT x.statement
+  FROM pg_subscription s
+  JOIN pg_database d ON d.oid = s.subdbid AND d.datname = current_database()
+ CROSS JOIN LATERAL obj_description(s.oid, 'pg_subscription') AS noted (note)
+ CROSS JOIN LATERAL jsonb_to_recordset(CASE WHEN note ~ format('^{"move": %s, "sequences": ', coalesce(nullif($4::bigint, 0)::text, '[0-9]+'))
+                                            THEN note::jsonb -> 'sequences' ELSE '[]' END)
+            AS q(name text, type text, increment bigint, min bigint, max bigint, start bigint, cache bigint, cycle boolean,
+                 last bigint, called boolean, layout text)
+  JOIN pg_namespace n ON n.nspname = $2
+  JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = q.name AND c.relkind = 'S'
+ CROSS JOIN LATERAL format('%I.%I', n.nspname, c.relname) AS of (sequence)
+ CROSS JOIN LATERAL (VALUES
+           (1, CASE WHEN q.layout IS NULL
+                    THEN format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO CYCLE CACHE 1 MINVALUE -9223372036854775808 MAXVALUE 9223372036854775807', sequence) END),
+           (2, CASE WHEN q.layout IS NULL
+                    THEN format('SELECT pg_catalog.setval(%L, %s, %L)', sequence, q.last, q.called) END),
+           (3, format('ALTER SEQUENCE %s AS %s INCREMENT BY %s MINVALUE %s MAXVALUE %s START WITH %s CACHE %s %s',
+                      sequence, q.type::regtype, q.increment, q.min, q.max, q.start, q.cache,
+                      CASE WHEN q.cycle THEN 'CYCLE' ELSE 'NO CYCLE' END)),
+           (4, CASE WHEN q.layout IS NOT NULL
+                    THEN format('SELECT shardid.carry_generator(%L, %s, %s, %L)', sequence, $3::integer, q.last, q.layout) END)
+       ) AS x (step, statement)
+ WHERE s.subname = $1 AND x.statement IS NOT NULL
+ ORDER BY c.relname, x.step
