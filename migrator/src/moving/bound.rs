@@ -7,6 +7,7 @@ use sqlx::AssertSqlSafe;
 
 use super::context::MoveContext;
 use super::move_session::MoveSession;
+use super::problem::Problem;
 use super::same::major_of;
 use crate::failure::Failure;
 use crate::postgres::sql;
@@ -40,6 +41,33 @@ pub(super) async fn check(
     }
 }
 
+/// How a text is marked that does not say which operator it calls.
+const UNNAMED: &str = "unnamed";
+
+/// Definitions that call an operator which no text names, as in `CASE x WHEN`. Such a text is read by a session that finds
+/// nothing but what is PostgreSQL's: whoever may make things where it looked further could have its code run.
+pub(super) async fn unnamed(
+    source: &mut MoveSession,
+    schema: &str,
+) -> Result<Vec<Problem>, Failure> {
+    let problem = |(place, calls): (Place, String)| {
+        let calls = calls.replace("pg_catalog.", "");
+        let (name, _) =
+            calls.trim_start_matches("operator ").split_once('(').unwrap_or((&calls, ""));
+        (
+            format!(
+                "{} calls {calls}, and its text does not say so (CASE x WHEN, NULLIF, IS DISTINCT FROM, USING, IN of a subquery, rows): it would call another one where it goes, as with pg_dump",
+                place.what
+            ),
+            format!(
+                "write it in a form that has an operator, which is `a OPERATOR({name}) b` as text: CASE WHEN a = b for CASE a WHEN b or NULLIF, ON for USING, EXISTS for IN"
+            ),
+        )
+    };
+    let calls = calls(source, schema).await?;
+    Ok(calls.into_iter().filter(|(place, _)| place.place == UNNAMED).map(problem).collect())
+}
+
 async fn calls(server: &mut MoveSession, schema: &str) -> Result<Calls, Failure> {
     let over: Vec<String> = server.column(sqlx::query_scalar(sql!("move/carry/calls.sql"))).await?;
     let over = over.concat();
@@ -47,7 +75,7 @@ async fn calls(server: &mut MoveSession, schema: &str) -> Result<Calls, Failure>
     let rows: Vec<(String, String, String)> =
         server.rows(sqlx::query_as(query).bind(schema)).await?;
     let of = |(what, place, calls): (String, String, String)| {
-        let all = place.is_empty().then(|| calls.clone());
+        let all = (place.is_empty() || place == UNNAMED).then(|| calls.clone());
         (Place { what, place, calls: all }, calls)
     };
     Ok(rows.into_iter().map(of).collect())
@@ -70,7 +98,7 @@ fn made(mut here: Calls, there: &Calls) -> Calls {
 
 /// The first difference, if there is one.
 fn difference(here: &Calls, there: &Calls, by_place: bool) -> Option<Differs> {
-    let counts = |place: &&Place| by_place || place.place.is_empty();
+    let counts = |place: &&Place| place.place.is_empty() || by_place && place.place != UNNAMED;
     // What is called there alone says most, and a place more than that something is not called.
     let mut differ: Vec<Differs> = here
         .keys()

@@ -79,12 +79,10 @@ impl Dump {
 
     /// The statements of some lines of the list: first how a session has to be set for them, then a
     /// text for each, which is on behalf of who owns it; of `of_others`, which a third one may have written, on everybody's.
-    /// What the text does not name is found by `path`.
     pub(super) async fn sql_of(
         &self,
         lines: &[String],
         of_others: &BTreeSet<String>,
-        path: &[String],
     ) -> Result<Vec<String>, Failure> {
         let printed = self.printed(lines, &[]).await?;
         // The title of one that has a tablespace names that behind its owner.
@@ -92,9 +90,7 @@ impl Dump {
         if titles.len() != printed.definitions.len() {
             return Err(Failure::new("pg_restore has not printed the same twice"));
         }
-        // They are of a session that finds nothing by itself.
         let mut texts = vec![printed.settings];
-        texts.extend_from_slice(path);
         let mut definitions: Vec<_> = printed.definitions.into_iter().zip(&titles).collect();
         // What is granted on the schema comes right after it: what an owner's code calls while definitions are made needs it.
         definitions.sort_by_key(|(definition, _)| match definition.name().0 {

@@ -49,7 +49,7 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
             .bind(schema);
         let mut guard: Vec<String> = context.source.column(guard).await?;
         guard.extend(sequences::closing_new(context).await?);
-        let texts = parts.dump.sql_of(&parts.early, &parts.of_others, &parts.path).await?;
+        let texts = parts.dump.sql_of(&parts.early, &parts.of_others).await?;
         let query = sqlx::query_as(sql!("move/carry/default_privileges.sql"));
         let rights: Vec<(String, bool)> = context.target.rows(query).await?;
         let of = |before: bool| {
@@ -84,7 +84,7 @@ pub(super) async fn make_indexes(context: &mut MoveContext<'_>) -> Result<(), Fa
     let is_there = |line: &String| description(line).is_some_and(|what| there.contains(what));
     if !parts.late.iter().all(is_there) {
         context.say("making indexes");
-        let texts = parts.dump.sql_of(&parts.late, &parts.of_others, &parts.path).await?;
+        let texts = parts.dump.sql_of(&parts.late, &parts.of_others).await?;
         run(context, texts, Part::Late).await?;
     }
     compare(context, parts.dump.definitions().await?, &BTreeSet::new()).await
@@ -376,8 +376,6 @@ struct Parts {
     late: Vec<String>,
     /// What of it is between tables of several owners.
     of_others: BTreeSet<String>,
-    /// How operators are found that no text of it names.
-    path: Vec<String>,
 }
 
 async fn parts(context: &mut MoveContext<'_>) -> Result<Parts, Failure> {
@@ -395,7 +393,5 @@ async fn parts(context: &mut MoveContext<'_>) -> Result<Parts, Failure> {
     let query = sqlx::query_scalar(sql!("move/carry/keys_to_others.sql"));
     let of_others: Vec<String> =
         context.source.column(query.bind(context.record.schema.as_str())).await?;
-    let query = sqlx::query_scalar(sql!("move/closure.sql", "move/carry/path.sql"));
-    let path = context.source.column(query.bind(context.record.schema.as_str())).await?;
-    Ok(Parts { dump, early, late, of_others: of_others.into_iter().collect(), path })
+    Ok(Parts { dump, early, late, of_others: of_others.into_iter().collect() })
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use shardid_cluster::{NodeName, Shard};
 
 use crate::failure::Failure;
+use crate::moving::bound;
 use crate::moving::home::Home;
 use crate::moving::move_session::MoveSession;
 use crate::moving::problem::Problem;
@@ -81,7 +82,9 @@ pub(super) async fn not_made(
     schema: &str,
 ) -> Result<Vec<Problem>, Failure> {
     let query = sqlx::query_as(sql!("move/closure.sql", "move/check/mutable.sql"));
-    source.rows(query.bind(schema)).await
+    let mut problems: Vec<Problem> = source.rows(query.bind(schema)).await?;
+    problems.extend(bound::unnamed(source, schema).await?);
+    Ok(problems)
 }
 
 /// Whether the target has room for the schema.

@@ -48,5 +48,15 @@ SELECT c.what, p.name || ' ' || row_number() OVER (PARTITION BY p.classid, p.obj
  -- Any number of an expression that is the oid of one of these, but for where in a text something stood.
  CROSS JOIN LATERAL regexp_matches(p.text, '(?<!location )\m\d+\M', 'g') WITH ORDINALITY AS m (found, n)
   JOIN called c ON c.classid = p.classid AND c.objid = p.objid AND c.refobjid::text = m.found[1]
+UNION ALL
+-- Forms whose text names no operator: NULLIF, IS DISTINCT FROM, CASE x WHEN, IN of a subquery; USING and NATURAL JOIN; rows.
+SELECT DISTINCT c.what, 'unnamed', c.calls
+  FROM part p
+  JOIN called c ON c.classid = p.classid AND c.objid = p.objid AND c.calls LIKE 'operator %'
+ WHERE p.text ~ format('\{(NULLIFEXPR|DISTINCTEXPR) :opno %s\M', c.refobjid)
+    OR p.text ~ format('\{CASEWHEN :expr \{OPEXPR :opno %s [^{}]*:args \(\{([A-Z]+ :arg \{)?CASETESTEXPR', c.refobjid)
+    OR p.text ~ format('\{SUBLINK :subLinkType 2 [^{}]*:testexpr \{OPEXPR :opno %s\M', c.refobjid)
+    OR p.text ~ format('\{ROWCOMPAREEXPR :[a-z]+ [0-9]+ :opnos \(o [0-9 ]*\m%s\M', c.refobjid)
+    OR p.text ~ ':usingClause \("' AND c.calls ~ '^operator ([^.]+\.)?=\('
 $after$
   FROM part p JOIN key k ON k.catalog = p.catalog
