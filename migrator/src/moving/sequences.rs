@@ -14,6 +14,7 @@ use std::time::Instant;
 use sqlx::postgres::types::Oid;
 
 use super::context::{Given, MoveContext};
+use super::held::holders;
 use super::home::{Home, is_open};
 use super::journal::Move;
 use super::move_session::{Batch, MoveSession};
@@ -38,16 +39,28 @@ pub(super) async fn carry_over(
 ) -> Result<Fence, Failure> {
     let left = deadline.saturating_duration_since(Instant::now()).as_millis();
     if !hold(context, left.clamp(1, HOLD_MS_MAX)).await? {
-        return Ok(Fence::Lost(
-            "a transaction that has called nextval, or locks a table, does not end".to_owned(),
-        ));
+        let schema = context.record.schema.clone();
+        return Ok(Fence::Lost(match holders(&mut context.source, &schema).await {
+            Some(holders) => {
+                format!(
+                    "a transaction that has called nextval, or locks a table, does not end: {holders}"
+                )
+            }
+            None => {
+                "a transaction that has called nextval, or locks a table, does not end".to_owned()
+            }
+        }));
     }
     // Nobody is to keep them from being opened after the switch.
     let locks = locks(&mut context.target, &context.record.schema, NOTE_MS).await?;
     match note(context, locks, Noted::Anew, NOTE_MS).await? {
         Batch::Done => Ok(Fence::Held),
         Batch::LockTimeout => {
-            Ok(Fence::Lost("somebody locks the sequences of the new copy".to_owned()))
+            let schema = context.record.schema.clone();
+            Ok(Fence::Lost(match holders(&mut context.target, &schema).await {
+                Some(holders) => format!("the sequences of the new copy are locked by {holders}"),
+                None => "somebody locks the sequences of the new copy".to_owned(),
+            }))
         }
     }
 }

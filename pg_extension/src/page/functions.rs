@@ -7,8 +7,9 @@
 //! as in a REINDEX: it cannot become anybody else, leaves nothing in the session, and what it sets ends with it.
 //!
 //! By the time that we are told, PostgreSQL has done what the function itself asks for: it may be
-//! SECURITY DEFINER. So it counts who has connected, and whether what goes on is restricted
-//! already, not who the user is. A function with settings of its own is not called: PostgreSQL would keep what it
+//! SECURITY DEFINER. So it counts who has connected, and whether we have restricted what goes on
+//! already, not who the user is: where an index is built, PostgreSQL does that with the rights of the table's owner, who may
+//! be a superuser. A function with settings of its own is not called: PostgreSQL would keep what it
 //! sets besides, and one of them may be a role.
 //!
 //! An expression also names functions of others than who wrote it, and of superusers. Where it is said on whose behalf a
@@ -249,7 +250,13 @@ fn may_call(function: Oid) -> Result<(), Report> {
     Err(report::not_on_behalf(&function_name(function), &text::from_server(role.to_bytes())))
 }
 
-/// Whether a superuser is at work, and nothing restricts what goes on.
+/// Whether what goes on is restricted, since a function is at work that runs as another than its caller.
+fn is_restricted(context: c_int) -> bool {
+    context & pg_sys::SECURITY_RESTRICTED_OPERATION as c_int != 0
+        && AT_WORK.get().borrow().iter().any(|frame| frame.before.is_some())
+}
+
+/// Whether a superuser is at work, and we do not restrict what goes on.
 ///
 /// # Safety
 /// Within a transaction.
@@ -258,8 +265,7 @@ pub(super) unsafe fn is_superusers_turn() -> bool {
     // SAFETY: a lookup, and plain variables of the backend.
     unsafe {
         pg_sys::GetUserIdAndSecContext(&raw mut user, &raw mut context);
-        let restricted = pg_sys::SECURITY_RESTRICTED_OPERATION as c_int;
-        context & restricted == 0 && pg_sys::superuser_arg(user)
+        !is_restricted(context) && pg_sys::superuser_arg(user)
     }
 }
 
@@ -301,7 +307,7 @@ unsafe extern "C-unwind" fn called(
 }
 
 /// Goes on with the rights of those on whose behalf a function is called that no superuser owns, or of its owner,
-/// where a superuser has connected and nothing restricts what goes on yet.
+/// where a superuser has connected and we do not restrict what goes on yet.
 ///
 /// # Safety
 /// Within a transaction.
@@ -314,7 +320,7 @@ unsafe fn begin(function: Oid) -> Result<Frame, Report> {
         let (mut user, mut context) = (Oid::INVALID, 0);
         pg_sys::GetUserIdAndSecContext(&raw mut user, &raw mut context);
         let restricted = pg_sys::SECURITY_RESTRICTED_OPERATION as c_int;
-        if context & restricted != 0
+        if is_restricted(context)
             || !is_on()
             || !pg_sys::superuser_arg(pg_sys::GetAuthenticatedUserId())
         {

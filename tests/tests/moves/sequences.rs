@@ -268,8 +268,8 @@ fn a_transaction_that_has_called_nextval_sends_the_fence_back_until_it_ends() {
         moving.join().expect("it does not panic")
     });
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let words =
-        "back to following: a transaction that has called nextval, or locks a table, does not end";
+    // Whose it is.
+    let words = "back to following: a transaction that has called nextval, or locks a table, does not end: process ";
     assert!(run.stderr.contains(words), "{}", run.stderr);
     let given: i64 =
         estate.psql("pg2", &format!("SELECT nextval('{schema}.plain')")).parse().expect("a number");

@@ -297,3 +297,48 @@ fn what_a_third_one_may_have_written_does_what_everybody_may() {
     }
     run(&mut client, "SELECT FROM of_bob, of_ours");
 }
+
+/// PostgreSQL builds an index with the rights of the table's owner: what another one has written, or what a superuser's function
+/// comes upon, made a superuser there.
+#[test]
+fn an_index_is_built_with_no_more_than_the_rights_of_those_who_have_written_it() {
+    let database = Database::fresh();
+    let Case { mut client, alice, bob } = case(&database);
+    run(
+        &mut client,
+        &format!(
+            "CREATE TABLE public.ran (who text); GRANT INSERT ON public.ran TO PUBLIC;
+             SET ROLE {bob};
+             CREATE FUNCTION public.note() RETURNS void LANGUAGE plpgsql AS 'BEGIN INSERT INTO public.ran VALUES (current_user); END';
+             CREATE FUNCTION public.notes(v text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM public.note(); RETURN v; END';
+             CREATE FUNCTION public.make() RETURNS void LANGUAGE plpgsql AS 'BEGIN CREATE ROLE made_in_an_index SUPERUSER; END';
+             CREATE FUNCTION public.makes_one(v text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM public.make(); RETURN v; END';
+             RESET ROLE;
+             CREATE FUNCTION public.comes_upon(v text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN public.makes_one(v); END';
+             CREATE TABLE of_super AS SELECT 'x'::text AS v; CREATE TABLE of_alice AS SELECT 'x'::text AS v; ALTER TABLE of_alice OWNER TO {alice}"
+        ),
+    );
+    for behalf in ["postgres", "public", &alice] {
+        let table = if behalf == alice { "of_alice" } else { "of_super" };
+        run(&mut client, &format!("SET shardid.on_behalf_of = {behalf}"));
+        for function in ["makes_one", "comes_upon"] {
+            expect_error(&mut client, &format!("CREATE INDEX ON {table} ({function}(v))"), "42501");
+        }
+    }
+    // Nor as the owner of the table, who did not write it.
+    run(&mut client, &format!("SET shardid.on_behalf_of = {alice}"));
+    let made = client.batch_execute("CREATE INDEX ON of_alice (notes(v))");
+    run(&mut client, "SET shardid.on_behalf_of = none");
+    if made.is_ok() {
+        let ran: Vec<String> = client
+            .query("SELECT who FROM public.ran", &[])
+            .expect("it is ours")
+            .iter()
+            .map(|row| row.get(0))
+            .collect();
+        assert!(!ran.contains(&alice), "{ran:?}");
+    }
+    let roles: i64 =
+        one(&mut client, "SELECT count(*) FROM pg_roles WHERE rolname = 'made_in_an_index'");
+    assert_eq!(roles, 0);
+}
