@@ -18,8 +18,10 @@ impl World {
         let file = self.file(number);
         let page = self.stored(number).buffer.page;
         let trace = page.trace_of(file);
-        // Where somebody has put it back, and nothing else says so, all traces of what it gave go.
-        if trace.is_none() && page.log_cnt != LIVE {
+        // Where somebody has put it back, or the sequence that it takes the place of was lost, and
+        // nothing else says how far ids went, all traces of that go.
+        let unknown = trace.is_none_or(|trace| trace.replaces == 1);
+        if unknown && (page.log_cnt != LIVE || self.given.is_put_back()) {
             return false;
         }
         self.installation += 1;

@@ -152,8 +152,13 @@ fn a_stream_that_nothing_comes_by_stops_the_move_and_shows_in_the_journal() {
     let words = format!(
         "move {id}: the old copy on pg2 does not follow: nobody reads slot shardid_back_{id} of pg3"
     );
-    let said = estate.run(&["moves"]).stderr;
-    assert!(said.contains(&words) && said.contains(&format!("`shardid retire {id}`")), "{said}");
+    // pg3 may need a while to see that the reader has gone.
+    let mut said = String::new();
+    wait_until(Duration::from_secs(40), "the slot of the old copy to be without a reader", || {
+        said = estate.run(&["moves"]).stderr;
+        said.contains(&words)
+    });
+    assert!(said.contains(&format!("`shardid retire {id}`")), "{said}");
     estate.node("pg2").set_conf("max_logical_replication_workers = 10");
     estate.node("pg2").restart();
     wait_until(Duration::from_secs(40), "the old copy to follow", || {
