@@ -234,3 +234,23 @@ fn no_number_is_given_twice_where_a_fence_is_given_up() {
         drawn.check_home(if ends == "abort" { "pg1" } else { "pg2" }, &at);
     }
 }
+
+/// What was renamed on the node that is left is open on the other one, by the name that it has there.
+#[test]
+fn a_sequence_that_is_renamed_after_the_switch_goes_on() {
+    let mut drawn = Drawn::new();
+    let id = drawn.cut("pg1", "fenced/after-next");
+    let schema = &drawn.schema;
+    drawn.estate.psql(
+        "pg1",
+        &format!(
+            "ALTER SEQUENCE {schema}.plain RENAME TO other;
+             ALTER SEQUENCE {schema}.cached RENAME TO plain"
+        ),
+    );
+    let run = drawn.estate.run(&["resume", &id]);
+    let said = run.stderr.clone();
+    run.ok();
+    assert!(said.contains(&format!("sequence {schema}.cached")), "{said}");
+    drawn.check_home("pg2", "resume after two were renamed");
+}

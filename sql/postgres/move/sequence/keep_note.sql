@@ -1,8 +1,16 @@
 -- Notes how the sequences of a copy go on that a subscription ($1) fills ($2): it is there until the shard is. Where
 -- only what is missing is to be noted ($4), not beside what is noted of that move ($3; 0 where nobody knows its number).
-SELECT format('COMMENT ON SUBSCRIPTION %I IS %L', s.subname, $2::text) AS statement
-  FROM pg_subscription s
-  JOIN pg_database d ON d.oid = s.subdbid AND d.datname = current_database()
- WHERE s.subname = $1
-   AND NOT ($4::boolean AND coalesce(obj_description(s.oid, 'pg_subscription')
-                                     ~ format('^{"move": %s, "sequences": ', coalesce(nullif($3::bigint, 0)::text, '[0-9]+')), false))
+-- One that is noted already keeps its name: the copy's is not renamed with the original.
+SELECT format('COMMENT ON SUBSCRIPTION %I IS %L', s.subname,
+              jsonb_set($2::jsonb, '{sequences}',
+                        (SELECT coalesce(jsonb_agg(q.noted || jsonb_build_object('name', coalesce(before.noted, q.noted) -> 'name')
+                                                   ORDER BY q.at), '[]')
+                           FROM jsonb_array_elements($2::jsonb -> 'sequences') WITH ORDINALITY AS q (noted, at)
+                           LEFT JOIN jsonb_array_elements(CASE WHEN s.is_noted THEN s.note::jsonb -> 'sequences' END) AS before (noted)
+                             ON before.noted -> 'of' = q.noted -> 'of'))::text) AS statement
+  FROM (SELECT s.subname, d.note, coalesce(d.note ~ format('^{"move": %s, "sequences": ', coalesce(nullif($3::bigint, 0)::text, '[0-9]+')), false) AS is_noted
+          FROM pg_subscription s
+          JOIN pg_database b ON b.oid = s.subdbid AND b.datname = current_database()
+         CROSS JOIN LATERAL obj_description(s.oid, 'pg_subscription') AS d(note)
+         WHERE s.subname = $1) AS s
+ WHERE NOT ($4::boolean AND s.is_noted)

@@ -26,7 +26,7 @@ WITH given AS (
      WHERE s.state = 'moved'
 )
 SELECT jsonb_build_object('move', $5::bigint, 'sequences', coalesce(jsonb_agg(jsonb_build_object(
-           'name', m.relname, 'type', coalesce(q.type, m.type), 'increment', coalesce(q.increment, m.seqincrement),
+           'of', m.oid::bigint, 'name', m.relname, 'type', coalesce(q.type, m.type), 'increment', coalesce(q.increment, m.seqincrement),
            'min', coalesce(q.min, m.seqmin), 'max', coalesce(q.max, m.seqmax), 'start', coalesce(q.start, m.seqstart),
            'cache', coalesce(q.cache, m.seqcache), 'cycle', coalesce(q.cycle, m.seqcycle),
            'last', greatest(s.last_value, g.last), 'called', s.is_called, 'layout', g.layout) ORDER BY m.relname), '[]'))::text AS note
