@@ -26,12 +26,22 @@ pub(crate) struct OldCopy {
     pub(crate) reached: Option<i64>,
     /// Whether its own node was found open after the switch.
     pub(crate) reopened: bool,
+    /// Whether its schema is there.
+    pub(crate) is_there: bool,
+}
+
+/// Whether a node has a copy of a shard: what is there by that name, or was when it was closed.
+pub(crate) fn is_there(schemas: &[(String, Option<i32>)], schema: &str, shard: i32) -> bool {
+    schemas.iter().any(|(name, of)| name == schema || *of == Some(shard))
 }
 
 impl Owner {
     /// Whether an old copy may have what this node has not: rows that came from it, or that it has
     /// followed since, or that were written there.
     pub(crate) fn is_behind(&self, copy: &OldCopy) -> Option<Ahead> {
+        if !copy.is_there {
+            return None;
+        }
         if copy.reopened {
             return Some(Ahead::Reopened);
         }
@@ -165,11 +175,20 @@ struct Looked {
     /// Whether the copy has what it is to follow by. Its database may be another one than before, beside which the one that
     /// follows is still there.
     is_subscribed: bool,
+    /// Whether the copy is there.
+    is_there: bool,
 }
 
 impl Looked {
-    /// What the copy has to follow by, and does not.
+    /// What the copy has to follow by, and does not, or that there is none.
     fn cut(&self, file: &ClusterFile, record: &Move) -> Option<Cut> {
+        if !self.is_there {
+            let Move { id, shard, source, .. } = record;
+            return Some(Cut {
+                problem: format!("node {source}: {}", not_there(shard)),
+                instead: forget_instead(*id),
+            });
+        }
         match self.owner.fault(&record.way_back_stream()) {
             Some(fault) => Some(no_slot(file, record, fault)),
             None if self.is_subscribed => None,
@@ -191,10 +210,13 @@ async fn look(
     let stream = reached.into_iter().find(|(other, _)| *other == name);
     let is_subscribed = stream.is_some();
     let reached = stream.and_then(|(_, reached)| reached);
+    let schemas: Vec<(String, Option<i32>)> =
+        source.rows(sqlx::query_as(sql!("move/clean/there.sql"))).await?;
+    let is_there = is_there(&schemas, &record.schema, record.shard.as_sql());
     let Move { id, way_back, followed, whole, reopened, .. } = *record;
-    let copy = OldCopy { id, way_back, followed, whole, reached, reopened };
+    let copy = OldCopy { id, way_back, followed, whole, reached, reopened, is_there };
     let owner = descent(target).await?;
-    Ok(Looked { why: owner.is_behind(&copy), owner, is_subscribed })
+    Ok(Looked { why: owner.is_behind(&copy), owner, is_subscribed, is_there })
 }
 
 /// Refuses to drop an old copy that may have rows which the shard has lost.
@@ -234,6 +256,17 @@ pub(crate) fn cut_off(
     source: impl std::fmt::Display,
 ) -> String {
     format!("{kind} {name} {fault}, and the old copy of shard {shard} on {source} follows no more")
+}
+
+/// What is the matter with an old copy of which nothing is there: its move was retired after the catalog was
+/// backed up, or somebody has dropped it.
+pub(crate) fn not_there(shard: impl std::fmt::Display) -> String {
+    format!("the old copy of shard {shard} is not there")
+}
+
+/// What is to be done about it.
+pub(crate) fn forget_instead(id: i64) -> String {
+    format!("nothing is lost with it: `shardid retire {id}` ends the way back to it")
 }
 
 /// What is to be done about it.
@@ -299,9 +332,12 @@ async fn part(
             }
             looked
         }
-        None => Looked { why: None, owner: descent(target).await?, is_subscribed: true },
+        None => {
+            let owner = descent(target).await?;
+            Looked { why: None, owner, is_subscribed: true, is_there: true }
+        }
     };
-    let cut = looked.cut(file, record).filter(|_| record.way_back);
+    let cut = looked.cut(file, record).filter(|_| record.way_back || !looked.is_there);
     Ok(cut.map(|Cut { problem, instead }| {
         let failure = Failure::new(problem).hint(after_standing(record, moves, instead));
         Parted { is_ahead: false, failure }

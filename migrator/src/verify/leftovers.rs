@@ -8,7 +8,8 @@ use sqlx::FromRow;
 use super::{Estate, Finding, left_fences};
 use crate::failure::Failure;
 use crate::moving::ahead::{
-    COMPARE, OldCopy, cut_off as unfollowed, mend, problem, retire_instead,
+    COMPARE, OldCopy, cut_off as unfollowed, forget_instead, is_there, mend, not_there, problem,
+    retire_instead,
 };
 use crate::moving::journal::{WholeRow, lineage};
 use crate::moving::{Move, MoveJournal, Reader, lost_moves, lost_sources, lost_streams, origin};
@@ -165,6 +166,7 @@ struct Following {
     #[sqlx(rename = "move")]
     id: i64,
     shard: i32,
+    schema: String,
     source: String,
     target: String,
     way_back: bool,
@@ -200,7 +202,10 @@ async fn cut_off(
         return Ok(Vec::new());
     }
     let (mut reached, mut owners) = (BTreeMap::new(), BTreeMap::new());
+    let mut schemas: BTreeMap<String, Vec<(String, Option<i32>)>> = BTreeMap::new();
     for visit in estate.installed() {
+        let there = visit.rows(sql!("move/clean/there.sql")).await?;
+        schemas.insert(visit.node.to_string(), there);
         let rows: Vec<(String, Option<i64>)> = visit.rows(sql!("move/clean/reached.sql")).await?;
         let rows = rows.into_iter().filter_map(|(name, it)| Some((name, it?)));
         reached.extend(rows.map(|(name, it)| ((visit.node.to_string(), name), it)));
@@ -215,14 +220,22 @@ async fn cut_off(
     let mut findings = Vec::new();
     for row in following {
         let followed = lineage(row.seal_system_identifier, row.seal_timeline);
-        let Following { id, shard, source, target, way_back, reopened, whole, .. } = row;
+        let Following { id, shard, schema, source, target, way_back, reopened, whole, .. } = row;
         let name = format!("shardid_back_{id}");
         let is_seen = |node: &str| seen.iter().find(|(seen, ..)| seen.as_str() == node);
         let has_got = reached.get(&(source.clone(), name.clone())).copied();
         // A copy that nobody has looked at may be at any place.
         let owner = owners.get(&target).filter(|_| is_seen(&source).is_some());
         let whole = whole.read();
-        let copy = OldCopy { id, way_back, followed, whole, reached: has_got, reopened };
+        let is_there = schemas.get(&source).is_none_or(|it| is_there(it, &schema, shard));
+        let copy = OldCopy { id, way_back, followed, whole, reached: has_got, reopened, is_there };
+        if let Some((node, ..)) = is_seen(&source).filter(|_| !is_there) {
+            // Somebody may be retiring it.
+            if still_following(estate, id).await? {
+                findings.push(Finding::on(node, not_there(shard), forget_instead(id)));
+            }
+            continue;
+        }
         let ahead = owner.and_then(|owner| owner.is_behind(&copy));
         let mut gone = Vec::new();
         for (kind, node) in [("slot", &target), ("subscription", &source)] {

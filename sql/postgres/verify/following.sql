@@ -1,8 +1,8 @@
--- The moves with an old copy: number, shard, the node with the copy, and the one with the shard; whether the
+-- The moves with an old copy: number, shard and its schema, the node with the copy, and the one with the shard; whether the
 -- copy follows, and which server and timeline that was; what the node with the shard was when all rows had
 -- come to it; whether the old node was found open since; and whether a move of the shard is unfinished. One
 -- that the shard is back on, by the map, is not looked at.
-SELECT m.move, m.shard, m.source, m.target, m.way_back,
+SELECT m.move, m.shard, m.schema, m.source, m.target, m.way_back,
        to_jsonb(m) ->> 'reopened_at' IS NOT NULL AS reopened,
        EXISTS (SELECT FROM shardid.move u WHERE u.shard = m.shard AND u.state NOT IN ('done', 'aborted')) AS unfinished,
        (to_jsonb(m) ->> 'seal_system_identifier')::bigint AS seal_system_identifier,

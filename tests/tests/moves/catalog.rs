@@ -138,6 +138,34 @@ fn a_catalog_from_an_older_backup_is_brought_up_to_the_nodes() {
     estate.assert_no_streams();
 }
 
+/// People were sent to look for rows that the node had lost.
+#[test]
+fn an_old_copy_that_was_dropped_after_the_catalog_was_backed_up_is_said_not_to_be_there() {
+    let estate = Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    estate.make_tables(shard);
+    let write = |n| format!("INSERT INTO shard_{shard:04}.item (n) VALUES ({n})");
+    estate.psql("pg1", &write(1));
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    back_up(&estate);
+    estate.run(&["retire", "1", "--yes"]).ok();
+    restore(&estate);
+    let says = format!("the old copy of shard {shard} is not there");
+    let found = estate.run(&["verify"]);
+    let hint = "nothing is lost with it: `shardid retire 1` ends the way back to it";
+    assert!(found.code == 1 && found.stdout.contains(&says), "{}", found.stdout);
+    assert!(found.stdout.contains(hint) && !found.stdout.contains("rows"), "{}", found.stdout);
+    let moves = estate.run(&["moves"]).stderr;
+    assert!(moves.contains(&says) && moves.contains(hint), "{moves}");
+    let refused = estate.run(&["rollback", "1", "--yes"]).refused();
+    assert!(refused.contains(&says), "{refused}");
+    estate.run(&["retire", "1", "--yes"]).ok();
+    estate.run(&["verify", "--data"]).ok();
+    estate.psql("pg2", &write(2));
+    estate.assert_no_trace(shard);
+    estate.assert_no_streams();
+}
+
 #[test]
 fn a_catalog_that_another_one_took_over_from_changes_nothing_more() {
     let estate = Estate::start(2, 4);
