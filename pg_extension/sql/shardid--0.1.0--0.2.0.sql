@@ -1113,7 +1113,9 @@ BEGIN
                     WHEN if_not_exists AND known.layout = create_shard.layout AND above >= coalesce(shardid.last_id_at_most(known.sequence::regclass, shard::bigint, layout), 0)
                         THEN format('It may still hand out ids that are not above %s.', above)
                     ELSE format('Its sequence is %s, its layout "%s".', known.sequence, known.layout) END,
-                HINT = 'SELECT * FROM shardid.shards;';
+                HINT = CASE WHEN if_not_exists AND known.state = 'open' AND known.layout = create_shard.layout AND above >= coalesce(shardid.last_id_at_most(known.sequence::regclass, shard::bigint, layout), 0)
+                        THEN format('When the clock has passed that id: SELECT next_id(%s); then this again.', shard)
+                    ELSE 'SELECT * FROM shardid.shards;' END;
     END IF;
     -- It has its ids on the server that this is a copy of.
     IF known.cluster IS NOT NULL AND (known.system_identifier, known.database)

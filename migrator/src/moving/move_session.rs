@@ -443,11 +443,14 @@ impl MoveSession {
             }
             Err(error) => {
                 let failed = self.failure(&error).detail(part_of(text, &error));
-                Err(match is_sqlstate(&error, AMBIGUOUS) {
-                    true => failed.detail(
+                Err(if is_sqlstate(&error, AMBIGUOUS) {
+                    failed.detail(
                         "a definition travels as a text, which two of that name fit: give one of them another name where the shard is; then abort, and move it again",
-                    ),
-                    false => failed,
+                    )
+                } else if is_sqlstate(&error, NO_RIGHT) {
+                    failed.detail(NO_RIGHT_OF_OTHERS)
+                } else {
+                    failed
                 })
             }
         }
@@ -482,6 +485,12 @@ impl MoveSession {
         Ok(Batch::Done)
     }
 }
+
+/// `insufficient_privilege`.
+const NO_RIGHT: &str = "42501";
+
+/// Why a superuser has no right.
+const NO_RIGHT_OF_OTHERS: &str = "While a definition is made, functions that it calls run with the rights of the table's owner, and where that is a superuser with those of PUBLIC. ALTER TABLE ... OWNER TO the owner of the functions has them run with that role's; or grant what they need.";
 
 /// What a server says where two functions fit a call alike.
 const AMBIGUOUS: &str = "42725";

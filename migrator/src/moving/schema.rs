@@ -56,8 +56,9 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
             rights.iter().filter(move |(_, is_before)| *is_before == before).map(|(s, _)| s.clone())
         };
         let statements = of(true).chain(texts).chain(guard).chain(of(false)).collect();
+        let late = parts.dump.sql_of(&parts.late, &parts.of_others).await?;
         // No rows are read for them; they call what owners have written, as the CHECK of a domain.
-        if let Err(failure) = run(context, statements, Part::Early).await {
+        if let Err(failure) = run(context, statements, Part::Early { late }).await {
             // What does not fit may be what was changed meanwhile, for which going on is of no use.
             check_definitions(context).await?;
             return Err(failure);
@@ -292,10 +293,9 @@ async fn exists(context: &mut MoveContext<'_>) -> Result<bool, Failure> {
 }
 
 /// Which part of the definitions is made.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// The schema, and what rows need: each statement is to be over soon.
-    Early,
+    /// The schema, and what rows need: each statement is to be over soon. What waits for the copy is tried on it.
+    Early { late: Vec<String> },
     /// What waits for the copy.
     Late,
 }
@@ -323,31 +323,91 @@ async fn run_in_open(
     statements: Vec<String>,
     part: Part,
 ) -> Result<(), Failure> {
+    match part {
+        Part::Early { late } => {
+            quickly(context, statements).await?;
+            try_late(context, late).await?;
+            check_made(context, false).await?;
+            // With the schema, before anybody sees it: what follows goes by its name.
+            stream::keep_new_name(&mut context.target, &context.record).await
+        }
+        Part::Late => {
+            for statement in statements {
+                let step = context.target.step(&statement).await?;
+                if let Batch::LockTimeout = step {
+                    return Err(locked(context));
+                }
+            }
+            check_made(context, true).await
+        }
+    }
+}
+
+/// Makes what waits for the copy while there are no rows, and takes it back: what cannot be made is said before they
+/// are copied, not after it.
+async fn try_late(context: &mut MoveContext<'_>, late: Vec<String>) -> Result<(), Failure> {
+    quickly(context, vec!["SAVEPOINT trial".to_owned()]).await?;
+    let tried = match quickly(context, late).await {
+        Ok(()) => check_tried(context).await,
+        Err(failure) => Err(failure),
+    };
+    if let Err(failure) = tried {
+        let Move { id, shard, source, target, .. } = &context.record;
+        return Err(failure.hint(format!(
+            "no row is copied yet: `shardid abort {id}`, change that definition on {source}, then `shardid move {shard} --to {target}` again"
+        )));
+    }
+    quickly(context, vec!["ROLLBACK TO SAVEPOINT trial".to_owned()]).await
+}
+
+/// Looks at what was made on trial: pg_dump does not write how a table that inherits differs from its parent.
+async fn check_tried(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    check_made(context, true).await?;
+    let schema = context.record.schema.clone();
+    let here = shape(&mut context.source, &schema).await?;
+    let there = shape(&mut context.target, &schema).await?;
+    let differ = Comparison::of(&context.source, &context.target).differences(&here, &there);
+    if differ.is_empty() {
+        return Ok(());
+    }
+    // It may have been changed since it was dumped.
+    check_definitions(context).await?;
+    Err(Failure::new(format!(
+        "pg_dump does not carry these of schema {schema}: {}",
+        named(&differ)
+    ))
+    .at(format!("node {}", context.target.node))
+    .detail(format!("As it makes them, they are not what they are on {}.", context.source.node)))
+}
+
+/// Runs statements each of which is to be over soon.
+async fn quickly(context: &mut MoveContext<'_>, statements: Vec<String>) -> Result<(), Failure> {
     let pids = vec![context.target.pid()];
     let most = context.options.stall_max;
     for statement in statements {
-        let step = match part {
-            Part::Early => step_within(&mut context.target, &pids, &statement, most).await?,
-            Part::Late => context.target.step(&statement).await?,
-        };
+        let step = step_within(&mut context.target, &pids, &statement, most).await?;
         if let Batch::LockTimeout = step {
-            let failure = Failure::new("what the new copy needs is locked by somebody")
-                .at(format!("node {}", context.target.node))
-                .hint(format!(
-                    "look at pg_stat_activity there, then `shardid resume {}`",
-                    context.record.id
-                ));
-            return Err(context.target.name_holder(failure));
+            return Err(locked(context));
         }
     }
+    Ok(())
+}
+
+fn locked(context: &mut MoveContext<'_>) -> Failure {
+    let failure = Failure::new("what the new copy needs is locked by somebody")
+        .at(format!("node {}", context.target.node))
+        .hint(format!(
+            "look at pg_stat_activity there, then `shardid resume {}`",
+            context.record.id
+        ));
+    context.target.name_holder(failure)
+}
+
+/// Looks at what was made, before anybody sees it.
+async fn check_made(context: &mut MoveContext<'_>, is_whole: bool) -> Result<(), Failure> {
     let MoveContext { source, target, record, .. } = context;
     check_owners(source, target, &record.schema).await?;
-    bound::check(context, part == Part::Late).await?;
-    if part == Part::Late {
-        return Ok(());
-    }
-    // With the schema, before anybody sees it: what follows goes by its name.
-    stream::keep_new_name(&mut context.target, &context.record).await
+    bound::check(context, is_whole).await
 }
 
 /// Runs a statement; where it is not over by then, whatever it catches, its session is ended.

@@ -260,6 +260,54 @@ fn a_copy_that_is_not_made_whole_is_named_before_its_rows_are_copied() {
     assert_eq!(estate.home(shard), "pg2");
 }
 
+/// What cannot be made again, as the servers themselves let it come to be, showed when all rows had been copied.
+#[test]
+fn what_cannot_be_made_after_the_copy_is_named_before_it() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let schema = shardid_tests::estate::schema(shard);
+    let number = shard.to_string();
+    for (made, says, back) in [
+        (
+            "CREATE FUNCTION SCHEMA.noted() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+             CREATE TRIGGER noted BEFORE UPDATE ON SCHEMA.item FOR EACH ROW
+                 WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION SCHEMA.noted();
+             ALTER TABLE SCHEMA.item ADD COLUMN twice bigint GENERATED ALWAYS AS (n * 2) STORED",
+            "cannot reference NEW generated columns",
+            "DROP TRIGGER noted ON SCHEMA.item",
+        ),
+        (
+            "CREATE TABLE SCHEMA.parent (id int PRIMARY KEY, e text NOT NULL);
+             CREATE TABLE SCHEMA.child (PRIMARY KEY (id)) INHERITS (SCHEMA.parent);
+             ALTER TABLE SCHEMA.child ALTER e DROP NOT NULL",
+            "pg_dump does not carry these of schema SCHEMA: column e of child\n",
+            "ALTER TABLE SCHEMA.child ALTER e SET NOT NULL",
+        ),
+    ] {
+        let of = |text: &str| text.replace("SCHEMA", &schema);
+        if Installation::get().major() >= 18 && made.contains("INHERITS") {
+            // What a parent demands of its children is a constraint there.
+            continue;
+        }
+        estate.psql("pg1", &of(made));
+        let run = estate.run(&["move", &number, "--to", "pg2", "--yes"]);
+        let id = estate.last_move(shard);
+        assert_eq!(run.code, 3, "{}", run.stderr);
+        assert!(run.stderr.contains(&of(says)), "{}", run.stderr);
+        let hint = format!(
+            "no row is copied yet: `shardid abort {id}`, change that definition on pg1, then `shardid move {number} --to pg2` again"
+        );
+        assert!(run.stderr.contains(&hint), "{}", run.stderr);
+        // Nothing of it was made.
+        let there = format!("SELECT to_regnamespace('{schema}') IS NULL");
+        assert_eq!(estate.psql("pg2", &there), "t");
+        estate.run(&["abort", &id, "--yes"]).ok();
+        estate.psql("pg1", &of(back));
+    }
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    assert_eq!(estate.home(shard), "pg2");
+}
+
 /// An error on the target printed the whole dump, of which it named no part.
 #[test]
 fn an_error_on_the_target_is_said_with_the_statement_that_it_is_of() {
