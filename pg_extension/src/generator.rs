@@ -110,8 +110,10 @@ struct Backend {
     only_shard: Cell<Option<i32>>,
     /// Counts what was forgotten, so that a read that was overtaken is read again.
     changes: Cell<u64>,
-    /// Both clocks when the library was loaded.
+    /// Both clocks when the library was loaded, or first used by a process that had it from the one that has made it.
     clock: Cell<ClockBase>,
+    /// The process that has read them.
+    clock_of: Cell<u32>,
     /// Up to which time the wall clock needs no further look.
     clock_checked_until_us: Cell<i64>,
 }
@@ -141,12 +143,15 @@ static BACKEND: BackendLocal<Backend> = BackendLocal::new(Backend {
     only_shard: Cell::new(None),
     changes: Cell::new(0),
     clock: Cell::new(NO_CLOCK),
+    clock_of: Cell::new(0),
     clock_checked_until_us: Cell::new(i64::MIN),
 });
 
 /// Reads the clocks that later jumps are measured against.
 pub(crate) fn start() {
-    BACKEND.get().clock.set(clocks::clock_base());
+    let state = BACKEND.get();
+    state.clock.set(clocks::clock_base());
+    state.clock_of.set(std::process::id());
 }
 
 /// The next id of the block at hand, if that is all it takes.

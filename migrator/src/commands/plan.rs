@@ -85,7 +85,10 @@ impl FullPlan {
             whole.shards = Some((truth, plan));
         }
         if tickets::apply::concerns(file) {
-            let seen = tickets::look(file, task, options.accept_power_loss).await?.whole()?;
+            let seen =
+                tickets::look_taking(file, task, options.accept_power_loss, &options.restored)
+                    .await?
+                    .whole()?;
             whole.tickets = Some(tickets::apply::plan(file, &seen, options)?);
         }
         Ok(whole)

@@ -23,6 +23,8 @@ use crate::postgres::{failure, hold_table, is_sqlstate, on_behalf, sql};
 /// As many rows are compared behind the fence, and as many bytes: some tenths of a second.
 const CHEAP_ROWS: i64 = 100_000;
 const CHEAP_BYTES: i64 = 32 * 1024 * 1024;
+/// Each takes some 2 ms, however few rows it has.
+const CHEAP_TABLES: usize = 300;
 
 /// Which part of the time that writers may wait is for comparing.
 const PART: u32 = 3;
@@ -86,7 +88,8 @@ pub(super) async fn fully(context: &mut MoveContext<'_>) -> Result<(), Failure> 
 fn is_small(context: &MoveContext<'_>, tables: &[Rows]) -> bool {
     let rows: i64 = tables.iter().map(|table| table.1).sum();
     let bytes: i64 = tables.iter().map(|table| table.2).sum();
-    rows <= CHEAP_ROWS && bytes <= CHEAP_BYTES && !context.compares_slowly
+    let is_cheap = rows <= CHEAP_ROWS && bytes <= CHEAP_BYTES && tables.len() <= CHEAP_TABLES;
+    is_cheap && !context.compares_slowly
 }
 
 async fn marks(context: &mut MoveContext<'_>) -> Result<Marks, Failure> {

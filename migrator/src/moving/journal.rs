@@ -162,6 +162,7 @@ impl MoveJournal {
             .map_err(|refusal| no_such_step(record, &refusal))?;
         let (_, term) = self.claimed_as()?;
         let node = self.server.node.clone();
+        let waiter = self.server.waiter.clone();
         let failed = |error: sqlx::Error| failure(&node, &error);
         let mut transaction = self.server.connection.begin().await.map_err(failed)?;
         let moved: Option<i64> = sqlx::query_scalar(sql!("move/journal/advance.sql"))
@@ -187,7 +188,9 @@ impl MoveJournal {
                 record.shard
             )));
         }
-        transaction.commit().await.map_err(failed)?;
+        // It may wait for a synchronous standby.
+        let (committed, _) = waiter.over(transaction.commit()).await;
+        committed.map_err(failed)?;
         record.was_switched |= next == MoveState::Switched;
         record.state = next;
         Ok(())

@@ -25,7 +25,7 @@ pub(crate) struct MoveSession {
     /// What is said before a change in its transaction, for that.
     check: Option<String>,
     /// Who it is when it waits for a lock.
-    waiter: Waiter,
+    pub(super) waiter: Waiter,
     /// Whom the last batch that waited too long was seen to wait for.
     holder: Option<Holder>,
 }

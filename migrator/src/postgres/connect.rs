@@ -13,6 +13,9 @@ use crate::file::Address;
 use crate::postgres::{failure, sql};
 use crate::talk;
 
+/// `too_many_connections`.
+const TOO_MANY: &str = "53300";
+
 /// The nodes of which it was said that commits wait there.
 static SAID: Mutex<BTreeSet<NodeName>> = Mutex::new(BTreeSet::new());
 
@@ -60,6 +63,11 @@ pub(crate) async fn connect(
             Ok(connection)
         }
         Ok(Err(sqlx::Error::Io(cause))) => Err(unreachable(cause.to_string())),
+        Ok(Err(error @ sqlx::Error::Database(_))) if super::is_sqlstate(&error, TOO_MANY) => {
+            Err(failure(node, &error).hint(format!(
+                "once connections of node {node} have ended, run the same command again; max_connections is how many it takes"
+            )))
+        }
         Ok(Err(error @ sqlx::Error::Database(_))) => Err(failure(node, &error)
             .hint(format!("look at `url` of node {node}, and at pg_hba.conf of its server"))),
         // It says something, and be it that it has no TLS.

@@ -32,6 +32,9 @@ pub(crate) fn failure(node: &NodeName, error: &sqlx::Error) -> Failure {
         (None, "42501") => {
             failure.hint("connect as the role that owns the database, or see docs/privileges.md")
         }
+        (None, "42P01") if said.message().contains("\"shardid.") => failure.hint(
+            "that database has not what the cluster file says: is it the catalog's? `shardid plan` shows what is missing",
+        ),
         (None, "57014") => failure.hint("the server is busy: try again later"),
         (None, "55P03") => {
             failure.hint("somebody holds a lock for long: look at pg_stat_activity, then try again")

@@ -11,7 +11,7 @@ use shardid_cluster::{
 
 use super::change::{Wanted, change, resume};
 use super::clock::now_us;
-use super::look::{Look, look};
+use super::look::{Look, look_taking};
 use super::notes::{has_room, note, note_restored, noted, text_on};
 use super::{Said, Session, TicketJournal, TicketServer};
 use crate::cuts;
@@ -206,7 +206,9 @@ pub(crate) async fn say_restored(file: &ClusterFile, options: &Options) -> Resul
     let nothing = |failure: Failure| nothing_noted(failure, options);
     let mut journal = TicketJournal::connect(file, "apply").await.map_err(nothing)?;
     journal.session.lock(&journal.node, options.wait).await.map_err(nothing)?;
-    let whole = || async { look(file, "apply", options.accept_power_loss).await?.whole() };
+    let whole = || async {
+        look_taking(file, "apply", options.accept_power_loss, &options.restored).await?.whole()
+    };
     let mut seen = whole().await.map_err(nothing)?;
     plan(file, &seen, options)?;
     let noted = to_be_noted(&seen.truth, options);
@@ -299,7 +301,8 @@ pub(crate) async fn run(file: &ClusterFile, options: &Options) -> Result<(), Fai
         done += 1;
     };
     // Schemas come first: what a server says about itself is in them.
-    let seen = look(file, "apply", options.accept_power_loss).await?.whole()?;
+    let seen =
+        look_taking(file, "apply", options.accept_power_loss, &options.restored).await?.whole()?;
     for step in plan(file, &seen, options)?.steps {
         match &step {
             TicketStep::Install { node, .. } => install(file, &journal.node, node, options).await?,
@@ -318,11 +321,15 @@ pub(crate) async fn run(file: &ClusterFile, options: &Options) -> Result<(), Fai
     };
     if !options.restored.is_empty() || !seen.truth.said_restored().iter().all(is_noted) {
         // An earlier schema had no room for what was said of it.
-        let seen = look(file, "apply", options.accept_power_loss).await?.whole()?;
+        let seen = look_taking(file, "apply", options.accept_power_loss, &options.restored)
+            .await?
+            .whole()?;
         note_all(file, &seen.truth, options).await?;
     }
     loop {
-        let seen = look(file, "apply", options.accept_power_loss).await?.whole()?;
+        let seen = look_taking(file, "apply", options.accept_power_loss, &options.restored)
+            .await?
+            .whole()?;
         let steps = plan(file, &seen, options)?.steps;
         // What a server of a change that stands has forgotten is seen to when that is done, and its mark
         // tells of it until then.
@@ -462,7 +469,7 @@ pub(crate) async fn mark(
     let mark = mark_of_look(&random::text(22)?, truth.next_look());
     let mut server = TicketServer::connect(file, node, "mark").await?;
     journal.begin_mark(node, &seen.identity, &mark).await?;
-    server.mark(&text_on(seen, &mark, notes)).await?;
+    server.mark(&text_on(file, seen, &mark, notes)).await?;
     journal.end_mark(node, &seen.identity).await?;
     server.session.close().await;
     Ok(())

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::future::join_all;
 use shardid_cluster::{
     ByHand, Class, NodeName, Shard, ShardSet, TicketName, TicketProblem, TicketServer, TicketState,
-    TicketTruth, marked_with, problems,
+    TicketTruth, marked_by, marked_with, problems,
 };
 use sqlx::FromRow;
 
@@ -22,6 +22,8 @@ use crate::mysql::{self, migrate};
 pub(crate) struct Answer {
     /// `MariaDB 10.11.14`, `PostgreSQL`.
     pub(crate) version: String,
+    /// The cluster whose mark it has.
+    pub(crate) cluster: Option<String>,
     /// Its tickets.
     pub(crate) server: TicketServer,
     /// Why it should hand out none, unless somebody accepts it.
@@ -75,7 +77,17 @@ pub(crate) async fn look(
     task: &str,
     accept_power_loss: bool,
 ) -> Result<Look, Failure> {
-    look_also(file, task, accept_power_loss, &[]).await
+    look_at(file, task, accept_power_loss, &[], &[]).await
+}
+
+/// The same, where servers are taken over that another cluster has used.
+pub(crate) async fn look_taking(
+    file: &ClusterFile,
+    task: &str,
+    accept_power_loss: bool,
+    taken: &[NodeName],
+) -> Result<Look, Failure> {
+    look_at(file, task, accept_power_loss, &[], taken).await
 }
 
 /// The same, also at nodes that are to serve a ticket.
@@ -85,10 +97,20 @@ pub(crate) async fn look_also(
     accept_power_loss: bool,
     also: &[NodeName],
 ) -> Result<Look, Failure> {
+    look_at(file, task, accept_power_loss, also, &[]).await
+}
+
+async fn look_at(
+    file: &ClusterFile,
+    task: &str,
+    accept_power_loss: bool,
+    also: &[NodeName],
+    taken: &[NodeName],
+) -> Result<Look, Failure> {
     let mut known = TicketJournal::look(file, task).await?;
     loop {
         cuts::at(format_args!("tickets/look/before-asking"));
-        let look = ask_all(file, task, accept_power_loss, also, known.clone()).await?;
+        let look = ask_all(file, task, accept_power_loss, (also, taken), known.clone()).await?;
         let doubted = doubted(&look.truth);
         if doubted.is_empty() {
             return Ok(look);
@@ -125,7 +147,7 @@ async fn ask_all(
     file: &ClusterFile,
     task: &str,
     accept_power_loss: bool,
-    also: &[NodeName],
+    (also, taken): (&[NodeName], &[NodeName]),
     mut truth: TicketTruth,
 ) -> Result<Look, Failure> {
     // Servers that were taken out of the file still serve, until they are removed.
@@ -141,15 +163,28 @@ async fn ask_all(
     let asking = asked
         .iter()
         .map(|node| async move { ask(node, file.address(node)?, task, accept_power_loss).await });
-    let nodes: Vec<_> = asked.iter().cloned().zip(join_all(asking).await).collect();
+    let mut nodes: Vec<_> = asked.iter().cloned().zip(join_all(asking).await).collect();
     truth.mapped = ShardSet::all(file.declared.shards);
-    for (node, answer) in &nodes {
-        if let Ok(answer) = answer {
-            truth.servers.insert(node.clone(), answer.server.clone());
+    for (node, answer) in &mut nodes {
+        let Ok(answer) = answer else { continue };
+        // Two clusters would each take the mark of the other one for that of a backup.
+        match answer.cluster.as_ref().filter(|of| *of != file.declared.name.as_str()) {
+            Some(other) if !taken.contains(node) => {
+                answer.refusals.push(of_another_cluster(node, other));
+            }
+            _ => {
+                truth.servers.insert(node.clone(), answer.server.clone());
+            }
         }
     }
     truth.find_renames(|name| file.declared.node(name).is_some());
     Ok(Look { truth, nodes })
+}
+
+fn of_another_cluster(node: &NodeName, other: &str) -> Failure {
+    Failure::new(format!("node {node} hands out tickets of cluster {other}")).hint(format!(
+        "give each cluster ticket servers of its own; where {other} is no more, or has another name now, `shardid apply --restored {node}` takes them over, above all that {node} has handed out"
+    ))
 }
 
 #[derive(FromRow)]
@@ -214,6 +249,7 @@ async fn ask(
     session.read_only(node).await?;
     let mut answer = Answer {
         version: "PostgreSQL".to_owned(),
+        cluster: None,
         server: TicketServer::default(),
         refusals: Vec::new(),
         latest: 0,
@@ -293,6 +329,7 @@ async fn ask(
         let server = server.map_err(|error| session.failure(node, &error))?;
         if let Some(row) = server.into_iter().next() {
             answer.server.identity = row.identity;
+            answer.cluster = row.mark.as_deref().and_then(marked_by);
             if let Some((mark, notes)) = row.mark.map(|text| marked_with(&text)) {
                 (answer.server.mark, answer.server.notes) = (Some(mark), notes);
             }

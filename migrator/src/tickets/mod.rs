@@ -13,7 +13,7 @@ mod statement;
 
 pub(crate) use change::{Wanted, change, resume};
 pub(crate) use journal::TicketJournal;
-pub(crate) use look::{Answer, Look, look, look_also};
+pub(crate) use look::{Answer, Look, look, look_also, look_taking};
 pub(crate) use notes::noted;
 pub(crate) use server::TicketServer;
 pub(crate) use session::Session;

@@ -24,10 +24,15 @@ pub(crate) async fn noted(
 }
 
 /// The text that is left on a server.
-pub(super) fn text_on(server: &shardid_cluster::TicketServer, mark: &str, notes: &Notes) -> String {
+pub(super) fn text_on(
+    file: &ClusterFile,
+    server: &shardid_cluster::TicketServer,
+    mark: &str,
+    notes: &Notes,
+) -> String {
     match has_room(server) {
         false => mark.to_owned(),
-        true => mark_with_notes(mark, notes),
+        true => mark_with_notes(mark, &file.declared.name, notes),
     }
 }
 
@@ -55,7 +60,7 @@ pub(super) async fn note(
         // One that was never marked is new.
         let Some(mark) = &seen.mark else { continue };
         let mut server = TicketServer::connect(file, other, "note").await?;
-        server.mark(&text_on(seen, mark, &notes)).await?;
+        server.mark(&text_on(file, seen, mark, &notes)).await?;
         server.session.close().await;
         cuts::at(format_args!("tickets/noted-{other}"));
     }
@@ -81,7 +86,7 @@ pub(super) async fn note_restored(
     }
     let mark = mark_of_restored(nodes.iter().filter(|_| has_room(seen)));
     let mut server = TicketServer::connect(file, node, "note").await?;
-    server.mark(&text_on(seen, &mark, &notes)).await?;
+    server.mark(&text_on(file, seen, &mark, &notes)).await?;
     server.session.close().await;
     cuts::at(format_args!("tickets/said-restored-{node}"));
     Ok(())

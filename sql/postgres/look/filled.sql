@@ -10,11 +10,11 @@ SELECT coalesce(s.subslotname, s.subname)::text AS stream, guarded.shard,
   JOIN pg_database d ON d.oid = s.subdbid AND d.datname = current_database()
  CROSS JOIN LATERAL (
            SELECT max(substring(encode(t.tgargs, 'escape') FROM '^([0-9]{1,9})(?![0-9])')::integer) AS shard
-             FROM pg_subscription_rel r
-             JOIN pg_class c ON c.oid = r.srrelid
-             JOIN pg_class other ON other.relnamespace = c.relnamespace
+             FROM pg_class other
              JOIN pg_trigger t ON t.tgrelid = other.oid
-            WHERE r.srsubid = s.oid AND t.tgfoid = to_regprocedure('shardid.refuse_write()') AND t.tgenabled <> 'D'
+            -- Each schema once: its tables may be thousands.
+            WHERE other.relnamespace IN (SELECT c.relnamespace FROM pg_subscription_rel r JOIN pg_class c ON c.oid = r.srrelid WHERE r.srsubid = s.oid)
+              AND t.tgfoid = to_regprocedure('shardid.refuse_write()') AND t.tgenabled <> 'D'
               AND t.tgparentid = 0) AS guarded
  WHERE coalesce(s.subslotname, s.subname) ~ '^shardid_(move|back)_[0-9]+$' AND guarded.shard IS NOT NULL
  ORDER BY 1

@@ -28,6 +28,11 @@
                          (w.database, w.relation, w.page, w.tuple, w.virtualxid, w.transactionid, w.classid, w.objid, w.objsubid)
       JOIN prepared p ON p.locks = h.virtualtransaction
      WHERE b.pid = 0
+    UNION ALL
+    SELECT a.xact_start, format('a commit waits for a synchronous standby (synchronous_standby_names is %s)', current_setting('synchronous_standby_names')),
+           'a standby that is back, or ALTER SYSTEM SET synchronous_standby_names and SELECT pg_reload_conf()'
+      FROM pg_stat_activity a
+     WHERE a.pid = $1::int AND a.wait_event = 'SyncRep'
 )
 SELECT concat_ws(' holds ', h.who,
            (SELECT l.relation::regclass::text FROM pg_locks l WHERE l.pid = $1::int AND NOT l.granted AND l.locktype = 'relation' LIMIT 1)) AS who, h.how

@@ -4,7 +4,7 @@
 WITH changed AS (
     SELECT s.name, s.boot_val, s.setting, s.source FROM pg_settings s
      WHERE s.context IN ('user', CASE current_setting('is_superuser') WHEN 'on' THEN 'superuser' END)
-       AND s.category !~ '^(Customized|Developer|Resource Usage|Query Tuning|Reporting|Write-Ahead Log|Replication|Statistics|Autovacuum|Connections and Authentication)'
+       AND s.category !~ '^(Customized|Developer|Resource Usage|Query Tuning / (Planner Cost|Genetic|Other)|Reporting|Write-Ahead Log|Replication|Statistics|Autovacuum|Connections and Authentication)'
        AND s.category !~ 'Shared Library Preloading'
        -- Where nothing is said, as of tablespaces; where it makes tables as the database has them.
        AND s.boot_val <> '' AND s.name NOT IN ('default_table_access_method', 'default_toast_compression')

@@ -22,6 +22,7 @@ mod letter;
 mod lost;
 mod lost_slot;
 mod lost_twice;
+mod many;
 mod matrix;
 mod members;
 mod network;

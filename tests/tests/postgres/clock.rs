@@ -198,6 +198,27 @@ fn a_clock_an_hour_or_a_day_ahead_is_refused_to_sessions_that_knew_better() {
     expect_error(&mut client, "SET shardid.max_wait = 0; SELECT next_id(5)", "55000");
 }
 
+/// The postmaster had read the clock before it was set right, and every new session refused for that.
+#[test]
+fn a_new_session_takes_the_clock_as_it_is_also_where_the_library_is_preloaded() {
+    let server = Server::builder()
+        .clock(Clock::Steerable)
+        .fsync(false)
+        .conf("shared_preload_libraries = 'shardid'")
+        .start();
+    let database = with_shard(&server);
+    let mut client = database.connect();
+    next(&mut client);
+    server.set_clock(7200.0);
+    expect_error(&mut client, "SELECT next_id(5)", "55000");
+    let mut new = database.connect();
+    next(&mut new);
+    // It is measured from there on.
+    server.set_clock(14_400.0);
+    let refusal = expect_error(&mut new, "SELECT next_id(5)", "55000");
+    assert!(refusal.message.contains("jumped forward"), "{refusal:?}");
+}
+
 #[test]
 fn a_jump_is_refused_in_the_middle_of_a_transaction_with_a_block_at_hand() {
     let server = steerable();

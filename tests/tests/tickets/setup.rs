@@ -12,6 +12,7 @@ on_both_engines! {
     servers_go_down_and_up_and_keep_their_numbers,
     a_server_with_a_new_name_serves_on,
     servers_whose_sessions_begin_with_safe_updates_are_set_up_and_changed,
+    servers_of_another_cluster_are_left_alone_unless_that_is_said_to_be_gone,
 }
 
 fn two_servers_give_odd_and_even_numbers_and_apply_twice_changes_nothing(engine: Engine) {
@@ -163,4 +164,42 @@ fn servers_whose_sessions_begin_with_safe_updates_are_set_up_and_changed(engine:
     servers.run(&["tickets", "add-server", "orders", "my2", "--yes"]).ok();
     servers.run(&["tickets", "status"]).ok();
     servers.sql("my1", "SELECT shardid.next_ticket('orders')");
+}
+
+/// Each cluster took the marks of the other one for those of a backup, and raised all tickets, again and again.
+fn servers_of_another_cluster_are_left_alone_unless_that_is_said_to_be_gone(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    let take = |node: &str, ticket: &str| -> u64 {
+        servers.sql(node, &format!("SELECT shardid.next_ticket('{ticket}')")).parse().unwrap()
+    };
+    let ours = std::fs::read_to_string(servers.path("shardid.toml")).unwrap();
+    let other = ours
+        .replace("name    = \"dev\"", "name = \"other\"")
+        .replace("catalog = \"my1\"", "catalog = \"my2\"")
+        .replace("[tickets.orders]", "[tickets.others]");
+    assert_ne!(ours, other);
+    servers.write(&other);
+    let says = "hands out tickets of cluster dev";
+    for command in [["plan"].as_slice(), &["apply", "--yes"]] {
+        let refused = servers.run(command).refused();
+        assert!(refused.contains(&format!("node my1 {says}")), "{command:?}: {refused}");
+        assert!(refused.contains(&format!("node my2 {says}")), "{command:?}: {refused}");
+        assert!(refused.contains("`shardid apply --restored my2`"), "{command:?}: {refused}");
+    }
+    let found = servers.run(&["tickets", "verify"]);
+    assert!(found.code == 1 && found.stdout.contains(says), "{}", found.stdout);
+    // Nothing was changed by that.
+    servers.write(&ours);
+    servers.is_clean();
+    assert_eq!((take("my1", "orders"), take("my2", "orders")), (1, 2));
+    servers.run(&["tickets", "verify"]).ok();
+
+    servers.write(&other);
+    servers.run(&["apply", "--yes", "--restored", "my1", "--restored", "my2"]).ok();
+    servers.run(&["tickets", "verify"]).ok();
+    let (odd, even) = (take("my1", "others"), take("my2", "others"));
+    assert!(odd % 2 == 1 && even % 2 == 0, "{odd} {even}");
+    servers.write(&ours);
+    let found = servers.run(&["tickets", "verify"]);
+    assert!(found.stdout.contains("hands out tickets of cluster other"), "{}", found.stdout);
 }

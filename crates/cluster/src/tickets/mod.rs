@@ -31,7 +31,7 @@ pub(crate) use forgetful::forgetful;
 pub use forgetful::{forgotten_above, has_forgotten, not_remembered};
 pub(crate) use mark::{look_of, restored_by};
 pub use mark::{mark_of_look, mark_of_restored};
-pub use notes::{mark_with_notes, marked_with, notes};
+pub use notes::{mark_with_notes, marked_by, marked_with, notes};
 pub use plan::{Restored, TicketNote, TicketPlan, TicketStep, forgetful_steps, ticket_plan};
 pub use problems::{TicketProblem, problems, unseen};
 pub use rebase::{MARGIN, Notes, Seen, SeenAt, safe_floor};

@@ -4,7 +4,7 @@
 //! any server of it was seen at or raised to, and the pace. A catalog that was put back from a backup, with or without its
 //! server, knows nothing of the time since; any other server does.
 
-use crate::names::TicketName;
+use crate::names::{ClusterName, TicketName};
 use crate::tickets::{Notes, Seen, SeenAt, TicketTruth};
 
 /// What is to be noted now, by the catalog and by all notes that there are.
@@ -23,9 +23,12 @@ pub fn notes(truth: &TicketTruth) -> Notes {
     tickets.into_iter().map(|ticket| (ticket.clone(), of_one(ticket))).collect()
 }
 
-/// The text that is left on a server.
-pub fn mark_with_notes(mark: &str, notes: &Notes) -> String {
-    let mut text = mark.to_owned();
+/// What comes before the name of the cluster whose mark it is. Older programs take it for a note that they cannot read.
+const CLUSTER: &str = "cluster:";
+
+/// The text that is left on a server of a cluster.
+pub fn mark_with_notes(mark: &str, cluster: &ClusterName, notes: &Notes) -> String {
+    let mut text = format!("{mark} {CLUSTER}{}", cluster.as_str());
     for (ticket, seen) in notes {
         let Some(last) = seen.last else { continue };
         text.push_str(&format!(" {ticket}={}@{}", last.number, last.at_us));
@@ -34,6 +37,11 @@ pub fn mark_with_notes(mark: &str, notes: &Notes) -> String {
         }
     }
     text
+}
+
+/// The cluster that such a text is of; none where an older program has left it.
+pub fn marked_by(text: &str) -> Option<String> {
+    text.split(' ').skip(1).find_map(|part| part.strip_prefix(CLUSTER)).map(str::to_owned)
 }
 
 /// The mark and the notes of such a text. What cannot be read is no note.
@@ -74,14 +82,17 @@ mod tests {
             (ticket("orders"), seen(100, 10).then(SeenAt { number: 300, at_us: 20 })),
         ]
         .into();
-        let text = mark_with_notes("aBc", &notes);
-        assert_eq!(text, "aBc invoices=7@-5 orders=300@20,100@10");
+        let ours = ClusterName::new("shop").unwrap();
+        let text = mark_with_notes("aBc", &ours, &notes);
+        assert_eq!(text, "aBc cluster:shop invoices=7@-5 orders=300@20,100@10");
+        assert_eq!(marked_by(&text).as_deref(), Some("shop"));
+        assert_eq!(marked_by("aBc orders=300@20"), None);
         assert_eq!(marked_with(&text), ("aBc".to_owned(), notes));
         // As an older program has left it, and as nobody has.
         assert_eq!(marked_with("aBc"), ("aBc".to_owned(), Notes::new()));
         assert_eq!(marked_with("aBc orders=x@3 = orders"), ("aBc".to_owned(), Notes::new()));
         let nothing = [(ticket("orders"), Seen::default())].into();
-        assert_eq!(mark_with_notes("aBc", &nothing), "aBc");
+        assert_eq!(mark_with_notes("aBc", &ours, &nothing), "aBc cluster:shop");
     }
 
     #[test]
