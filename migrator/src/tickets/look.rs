@@ -167,9 +167,13 @@ async fn ask_all(
     truth.mapped = ShardSet::all(file.declared.shards);
     for (node, answer) in &mut nodes {
         let Ok(answer) = answer else { continue };
-        // Two clusters would each take the mark of the other one for that of a backup.
+        // Two clusters would each take the mark of the other one for that of a backup. A mark that the catalog knows is
+        // its own, whatever the cluster was called then.
+        let mark = answer.server.mark.as_ref();
+        let is_ours =
+            truth.known_servers.values().any(|it| it.marks.iter().any(|of| Some(of) == mark));
         match answer.cluster.as_ref().filter(|of| *of != file.declared.name.as_str()) {
-            Some(other) if !taken.contains(node) => {
+            Some(other) if !is_ours && !taken.contains(node) => {
                 answer.refusals.push(of_another_cluster(node, other));
             }
             _ => {
@@ -183,7 +187,7 @@ async fn ask_all(
 
 fn of_another_cluster(node: &NodeName, other: &str) -> Failure {
     Failure::new(format!("node {node} hands out tickets of cluster {other}")).hint(format!(
-        "give each cluster ticket servers of its own; where {other} is no more, or has another name now, `shardid apply --restored {node}` takes them over, above all that {node} has handed out"
+        "give each cluster ticket servers of its own; where {other} is no more, `shardid apply --restored {node}` takes them over, above all that {node} has handed out"
     ))
 }
 

@@ -194,6 +194,12 @@ fn servers_of_another_cluster_are_left_alone_unless_that_is_said_to_be_gone(engi
     assert_eq!((take("my1", "orders"), take("my2", "orders")), (1, 2));
     servers.run(&["tickets", "verify"]).ok();
 
+    // By another name it is the same: the catalog knows the marks.
+    servers.write(&ours.replace("name    = \"dev\"", "name = \"renamed\""));
+    servers.is_clean();
+    servers.write(&ours);
+    servers.run(&["tickets", "verify"]).ok();
+
     servers.write(&other);
     servers.run(&["apply", "--yes", "--restored", "my1", "--restored", "my2"]).ok();
     servers.run(&["tickets", "verify"]).ok();
