@@ -448,7 +448,7 @@ impl MoveSession {
                         "a definition travels as a text, which two of that name fit: give one of them another name where the shard is; then abort, and move it again",
                     )
                 } else if is_sqlstate(&error, NO_RIGHT) {
-                    failed.detail(NO_RIGHT_OF_OTHERS)
+                    failed.hint_instead(NO_RIGHT_OF_OTHERS)
                 } else {
                     failed
                 })
@@ -490,7 +490,7 @@ impl MoveSession {
 const NO_RIGHT: &str = "42501";
 
 /// Why a superuser has no right.
-const NO_RIGHT_OF_OTHERS: &str = "While a definition is made, functions that it calls run with the rights of the table's owner, and where that is a superuser with those of PUBLIC. ALTER TABLE ... OWNER TO the owner of the functions has them run with that role's; or grant what they need.";
+const NO_RIGHT_OF_OTHERS: &str = "while a definition is made, functions that it calls run with the rights of the table's owner, where they are that role's, and with those of PUBLIC otherwise: ALTER TABLE ... OWNER TO the owner of the functions, or grant PUBLIC what they need; then abort, and move it again";
 
 /// What a server says where two functions fit a call alike.
 const AMBIGUOUS: &str = "42725";

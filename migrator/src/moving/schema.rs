@@ -137,8 +137,8 @@ fn not_whole(context: &MoveContext<'_>, differ: &[String]) -> Failure {
     ))
     .at(format!("node {}", context.target.node))
     .hint(format!(
-        "`shardid abort {}`, then `shardid move {} --to {}` again; `pg_dump --schema-only` of both nodes shows how they differ",
-        context.record.id, context.record.shard, context.target.node
+        "`shardid abort {}`, then `shardid move {} --to {}` again; `pg_dump --schema-only` of both nodes shows how they differ: where nothing was changed, it does not carry that, and {} has to have it as pg_dump makes it",
+        context.record.id, context.record.shard, context.target.node, context.source.node
     ))
 }
 

@@ -86,6 +86,63 @@ fn what_calls_no_operator_of_an_extension_calls_none_when_it_has_moved() {
     estate.psql("pg2", &format!("INSERT INTO {schema}.t VALUES (1, 'NO', 'yes')"));
 }
 
+/// What was made after the copy showed then that it is not called so.
+#[test]
+fn an_index_on_a_function_with_settings_of_its_own_is_named_before_the_move() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let (schema, number) = (schema(shard), shard.to_string());
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE ROLE settles_{shard}; GRANT USAGE, CREATE ON SCHEMA {schema} TO settles_{shard}"
+        ),
+    );
+    estate.psql("pg2", &format!("CREATE ROLE settles_{shard}"));
+    estate.psql("pg1", &format!("SET ROLE settles_{shard};
+        CREATE FUNCTION {schema}.norm(text) RETURNS text LANGUAGE sql IMMUTABLE SET search_path = '' AS 'SELECT pg_catalog.lower($1)';
+        CREATE TABLE {schema}.t (id bigint PRIMARY KEY, t text);
+        CREATE INDEX by_norm ON {schema}.t ({schema}.norm(t)) WHERE t <> ''"));
+    let refused = estate.run(&["move", &number, "--to", "pg2", "--dry-run"]).refused();
+    let says = format!(
+        "index {schema}.by_norm calls function {schema}.norm(pg_catalog.text), which has settings of its own (SET)"
+    );
+    assert!(refused.contains(&says), "{refused}");
+    let hint = format!("ALTER FUNCTION {schema}.norm(pg_catalog.text) RESET ALL");
+    assert!(refused.contains(&hint), "{refused}");
+    estate.psql("pg1", &hint);
+    estate.psql("pg1", &format!("INSERT INTO {schema}.t VALUES (1, 'A')"));
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+}
+
+/// The key went before the indexes of the partitions, and what the server had named in the order of making was compared.
+#[test]
+fn partitioned_tables_with_keys_to_themselves_and_to_others_move_as_pg_dump_makes_them() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let (schema, number) = (schema(shard), shard.to_string());
+    estate.psql("pg1", &format!("SET search_path = {schema};
+        CREATE TABLE tree (id bigint PRIMARY KEY, parent bigint REFERENCES tree) PARTITION BY RANGE (id);
+        CREATE TABLE tree_2 PARTITION OF tree FOR VALUES FROM (100) TO (200);
+        CREATE TABLE tree_1 PARTITION OF tree FOR VALUES FROM (1) TO (100);
+        INSERT INTO tree VALUES (1, 1), (150, 1);
+        CREATE TABLE month (d date PRIMARY KEY) PARTITION BY RANGE (d);
+        CREATE TABLE month_rest PARTITION OF month DEFAULT;
+        CREATE TABLE month_1 PARTITION OF month FOR VALUES FROM ('2026-01-01') TO ('2026-02-01');
+        CREATE TABLE r (id int PRIMARY KEY, d date REFERENCES month);
+        CREATE TABLE month_2 PARTITION OF month FOR VALUES FROM ('2026-02-01') TO ('2026-03-01');
+        ALTER TABLE month DETACH PARTITION month_rest; DROP TABLE month_rest;
+        CREATE TABLE month_0 PARTITION OF month FOR VALUES FROM ('2025-12-01') TO ('2026-01-01');
+        CREATE TABLE p (id int PRIMARY KEY, d date, CONSTRAINT k FOREIGN KEY (d) REFERENCES month) PARTITION BY LIST (id);
+        CREATE TABLE p_1 PARTITION OF p FOR VALUES IN (1);
+        ALTER TABLE p RENAME CONSTRAINT k TO k_of_p;
+        INSERT INTO month VALUES ('2025-12-05'), ('2026-02-05');
+        INSERT INTO r VALUES (1, '2026-02-05')"));
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+    assert_eq!(estate.psql("pg2", &format!("SELECT count(*) FROM {schema}.tree")), "2");
+    estate.psql("pg2", &format!("INSERT INTO {schema}.r VALUES (2, '2025-12-05')"));
+    estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
+    assert_eq!(estate.psql("pg1", &format!("SELECT count(*) FROM {schema}.r")), "2");
+}
+
 /// PostgreSQL looks into functions in SQL to see whether they are immutable, and not while a move makes what calls them.
 #[test]
 fn a_function_that_is_not_declared_immutable_and_has_to_be_is_named_before_the_move() {

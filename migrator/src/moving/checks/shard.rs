@@ -81,8 +81,13 @@ pub(super) async fn not_made(
     source: &mut MoveSession,
     schema: &str,
 ) -> Result<Vec<Problem>, Failure> {
-    let query = sqlx::query_as(sql!("move/closure.sql", "move/check/mutable.sql"));
-    let mut problems: Vec<Problem> = source.rows(query.bind(schema)).await?;
+    let mut problems: Vec<Problem> = Vec::new();
+    for query in [
+        sql!("move/closure.sql", "move/check/mutable.sql"),
+        sql!("move/closure.sql", "move/check/with_settings.sql"),
+    ] {
+        problems.extend(source.rows::<Problem>(sqlx::query_as(query).bind(schema)).await?);
+    }
     problems.extend(bound::unnamed(source, schema).await?);
     Ok(problems)
 }

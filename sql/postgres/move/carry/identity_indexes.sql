@@ -9,6 +9,7 @@ SELECT format('%s %s', o.classid, o.objid) AS entry
       SELECT 'pg_class'::regclass::oid, x.indexrelid
       UNION ALL
       SELECT 'pg_constraint'::regclass::oid, k.oid FROM pg_constraint k
-       WHERE k.conindid = x.indexrelid AND k.conrelid = x.indrelid
+       -- Not a foreign key of the table to itself, which names the index as well.
+       WHERE k.conindid = x.indexrelid AND k.conrelid = x.indrelid AND k.contype IN ('p', 'u', 'x')
   ) AS o(classid, objid)
  WHERE n.nspname = $1 AND (x.indisprimary OR x.indisreplident)

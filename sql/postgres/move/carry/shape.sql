@@ -12,11 +12,13 @@ SELECT format('column %s of %s', a.attname, c.relname),
   LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
  WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
 UNION ALL
--- What is inherited pg_dump makes as the parent has it, valid or not.
+-- What is inherited pg_dump makes as the parent has it, valid or not. What a partition has of a key or a trigger of its
+-- parent is named by the server, in the order in which partitions were made.
 SELECT format('constraint %s on %s', k.conname, c.relname), regexp_replace(pg_get_constraintdef(k.oid), ' NOT VALID$', '')
   FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
   JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE n.nspname = $1 AND k.contype <> 'n'
+   AND NOT (k.contype = 'f' AND k.conparentid <> 0 OR k.contype = 't' AND c.relispartition)
 UNION ALL
 SELECT format('index %s', x.relname), pg_get_indexdef(i.indexrelid)
   FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid JOIN pg_class x ON x.oid = i.indexrelid
