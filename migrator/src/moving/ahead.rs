@@ -26,8 +26,6 @@ pub(crate) struct OldCopy {
     pub(crate) reached: Option<i64>,
     /// Whether its own node was found open after the switch.
     pub(crate) reopened: bool,
-    /// Whether its schema is there.
-    pub(crate) is_there: bool,
 }
 
 /// Whether a node has a copy of a shard: what is there by that name, or was when it was closed.
@@ -39,9 +37,6 @@ impl Owner {
     /// Whether an old copy may have what this node has not: rows that came from it, or that it has
     /// followed since, or that were written there.
     pub(crate) fn is_behind(&self, copy: &OldCopy) -> Option<Ahead> {
-        if !copy.is_there {
-            return None;
-        }
         if copy.reopened {
             return Some(Ahead::Reopened);
         }
@@ -214,9 +209,10 @@ async fn look(
         source.rows(sqlx::query_as(sql!("move/clean/there.sql"))).await?;
     let is_there = is_there(&schemas, &record.schema, record.shard.as_sql());
     let Move { id, way_back, followed, whole, reopened, .. } = *record;
-    let copy = OldCopy { id, way_back, followed, whole, reached, reopened, is_there };
+    let copy = OldCopy { id, way_back, followed, whole, reached, reopened };
     let owner = descent(target).await?;
-    Ok(Looked { why: owner.is_behind(&copy), owner, is_subscribed, is_there })
+    let why = owner.is_behind(&copy).filter(|_| is_there);
+    Ok(Looked { why, owner, is_subscribed, is_there })
 }
 
 /// Refuses to drop an old copy that may have rows which the shard has lost.

@@ -228,7 +228,7 @@ async fn cut_off(
         let owner = owners.get(&target).filter(|_| is_seen(&source).is_some());
         let whole = whole.read();
         let is_there = schemas.get(&source).is_none_or(|it| is_there(it, &schema, shard));
-        let copy = OldCopy { id, way_back, followed, whole, reached: has_got, reopened, is_there };
+        let copy = OldCopy { id, way_back, followed, whole, reached: has_got, reopened };
         if let Some((node, ..)) = is_seen(&source).filter(|_| !is_there) {
             // Somebody may be retiring it.
             if still_following(estate, id).await? {

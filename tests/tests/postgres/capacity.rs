@@ -1,6 +1,6 @@
 //! What a move counts as taken on a server is what the server counts.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shardid_tests::postgres::Client;
 use shardid_tests::{Server, wait_until};
@@ -42,11 +42,7 @@ fn an_idle_server_has_one_worker() {
         of("origins", 0),
         of("connections", 0),
     ];
-    let begun = Instant::now();
-    while taken(&mut client) != idle && begun.elapsed() < Duration::from_secs(20) {
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    assert_eq!(taken(&mut client), idle);
+    wait_until(Duration::from_secs(20), "nothing to be taken", || taken(&mut client) == idle);
     run(&mut client, "SELECT pg_create_physical_replication_slot('kept')");
     let standby = server.standby();
     server.wait_for(&standby);
