@@ -54,8 +54,9 @@ async fn status(file: &ClusterFile, json: bool) -> Result<ExitCode, Failure> {
 /// Says which servers did not answer; whether there are any.
 fn report_down(look: &Look, quiet: bool) -> bool {
     let mut down = false;
-    for (_, answer) in &look.nodes {
-        if let Err(failure) = answer {
+    for (node, answer) in &look.nodes {
+        let not_ours = look.not_ours(node);
+        if let Some(failure) = answer.as_ref().err().or(not_ours.as_ref()) {
             for (message, hint) in failure.messages().filter(|_| !quiet) {
                 match hint {
                     Some(hint) => talk::line(format_args!("{message}: {hint}")),
@@ -196,7 +197,8 @@ fn refusals(
         let answer = look.nodes.iter().find(|(other, _)| other == node).map(|(_, answer)| answer);
         if gone.contains(node) {
             let answers = match answer {
-                Some(Ok(_)) => true,
+                // What another cluster has is gone for this one.
+                Some(Ok(_)) => look.not_ours(node).is_none(),
                 Some(Err(failure)) => failure.is_answer(),
                 None => false,
             };
@@ -205,6 +207,12 @@ fn refusals(
                     format!("`shardid tickets remove-server {ticket} {node}` without --gone"),
                 ));
             }
+            continue;
+        }
+        if let Some(not_ours) = look.not_ours(node).filter(|_| before.contains(node)) {
+            refused.push(not_ours.hint_instead(format!(
+                "`shardid tickets remove-server {ticket} {node} --gone --above NUMBER` lets go of it; `shardid apply --restored {node}` takes it over"
+            )));
             continue;
         }
         match answer {

@@ -53,6 +53,14 @@ pub(crate) async fn wrong_routines(
     Ok(wrong.into_iter().map(|routine| routine.name).collect())
 }
 
+/// Whether a schema that was made whole has its tables alone, as after a dump without --routines.
+pub(crate) async fn has_no_routines(
+    connection: &mut MySqlConnection,
+    node: &NodeName,
+) -> Result<bool, Failure> {
+    routines::are_all_gone(connection, node).await
+}
+
 /// The tables that the migrations up to one make and leave, and whether each counts by itself.
 fn tables(done: i32) -> BTreeMap<String, bool> {
     let mut made = BTreeMap::new();

@@ -143,6 +143,15 @@ pub(super) async fn to_make(
     Ok(all().into_iter().filter(|routine| !is_right(routine)).collect())
 }
 
+/// Whether none of all functions and procedures is there. No program leaves a server so on which something was made.
+pub(super) async fn are_all_gone(
+    connection: &mut MySqlConnection,
+    node: &NodeName,
+) -> Result<bool, Failure> {
+    let there = there(connection, node).await?;
+    Ok(!there.iter().any(|it| it.starts_with("function ") || it.starts_with("procedure ")))
+}
+
 /// The routines, triggers and views that are there, by kind and name.
 pub(super) async fn there(
     connection: &mut MySqlConnection,

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use shardid_cluster::{
-    MARGIN, NodeName, Notes, Restored, Seen, SeenAt, TicketName, TicketPlan, TicketProblem,
-    TicketStep, TicketTruth, mark_of_look, mark_of_restored, not_remembered, problems, ticket_plan,
-    unseen,
+    MARGIN, NodeName, Notes, Restored, Seen, SeenAt, TicketName, TicketNote, TicketPlan,
+    TicketProblem, TicketStep, TicketTruth, mark_of_look, mark_of_restored, not_remembered,
+    problems, ticket_plan, unseen,
 };
 
 use super::change::{Wanted, change, resume};
@@ -56,10 +56,16 @@ pub(crate) fn plan(
     });
     let tickets = file.declared.tickets.iter().filter(|_| !options.accept_unseen);
     let missing = tickets.flat_map(|ticket| {
+        let declared = &ticket.servers;
         let known = look.truth.known.get(&ticket.name).map(|known| known.nodes());
         let changes = look.truth.changes.iter().any(|change| change.ticket == ticket.name);
         let servers = known.unwrap_or_else(|| ticket.servers.clone());
-        if changes { Vec::new() } else { unseen(&ticket.name, &servers, &look.truth) }
+        let found = match changes {
+            true => Vec::new(),
+            false => unseen(&ticket.name, &servers, &look.truth),
+        };
+        // A server that a catalog from a backup does not know of may have lost it with that.
+        found.into_iter().map(|problem| problem.perhaps_lost_by(declared, &look.truth))
     });
     let failures = by_hand.chain(missing).map(|problem| {
         let mend = problem.mend();
@@ -72,7 +78,8 @@ pub(crate) fn plan(
         look.truth.known.contains_key(ticket) || declared.any(|one| one.name == *ticket)
     };
     let is_said = |ticket: &TicketName, node: &NodeName| {
-        options.restored().above(ticket) > 0 && options.restored.contains(node)
+        let is_number = options.above_of.iter().any(|(of, _)| of == ticket);
+        (is_number || options.above.is_some()) && options.restored.contains(node)
     };
     forgotten.retain(|(ticket, node)| is_ours(ticket) && !is_said(ticket, node));
     let mut restored: Vec<&NodeName> =
@@ -82,13 +89,57 @@ pub(crate) fn plan(
     let lacking = forgotten.iter().map(|(ticket, _)| ticket).collect();
     let command = command(options, &look.truth, &restored, lacking, &is_ours);
     let failures = failures
+        .chain(without_routines(look, options))
+        .chain(in_no_file(file, &look.truth))
         .chain(forgotten.iter().map(|(ticket, node)| nobody_remembers(ticket, node, &command)))
         .chain(not_for_all(options, &look.truth, &is_ours));
     if let Some(failure) = Failure::all(failures) {
         return Err(failure);
     }
     let latest = (look.latest(), migrate::latest(&migrate::of_catalog()));
-    Ok(ticket_plan(&file.declared.tickets, &look.truth, options.restored(), latest, now_us()))
+    let restored = options.restored();
+    let mut plan = ticket_plan(&file.declared.tickets, &look.truth, restored, latest, now_us());
+    plan.notes.extend(look.others.iter().map(|(node, cluster)| TicketNote::TakenOver {
+        node: node.clone(),
+        cluster: cluster.clone(),
+    }));
+    Ok(plan)
+}
+
+/// Servers that have what was restored without its routines, while nobody says how far they were: made again,
+/// they would hand out what they handed out before.
+fn without_routines(look: &Look, options: &Options) -> Vec<Failure> {
+    let said = look.truth.said_restored();
+    let answers =
+        look.nodes.iter().filter_map(|(node, answer)| Some((node, answer.as_ref().ok()?)));
+    let bare = answers.filter(|(node, answer)| {
+        let counts = answer.server.tickets.values().any(|state| state.last > 0);
+        answer.is_bare && counts && !said.contains(*node) && !options.restored.contains(*node)
+    });
+    let failures = bare.map(|(node, _)| {
+        Failure::new(format!(
+            "node {node} has the tables of schema shardid and none of its routines, as after a dump without --routines"
+        ))
+        .hint(format!("`shardid apply --restored {node}` makes them, and goes on above all numbers"))
+    });
+    failures.collect()
+}
+
+/// Servers that hand out a ticket by what the catalog knows, and that nobody can ask.
+fn in_no_file(file: &ClusterFile, truth: &TicketTruth) -> Vec<Failure> {
+    let path = file.path.display();
+    let changing = |ticket: &TicketName| truth.changes.iter().any(|it| it.ticket == *ticket);
+    let known = truth.known.iter().filter(|(ticket, _)| !changing(ticket));
+    let servers =
+        known.flat_map(|(ticket, known)| known.nodes().into_iter().map(move |node| (ticket, node)));
+    let lost = servers.filter(|(_, node)| !file.addresses.contains_key(node));
+    let failures = lost.map(|(ticket, node)| {
+        Failure::new(format!("ticket {ticket} is handed out by {node}, and there is no [nodes.{node}] in {path}"))
+            .hint(format!(
+                "put it back, then `shardid tickets remove-server {ticket} {node}`; where {node} is gone for good: `shardid tickets remove-server {ticket} {node} --gone --above NUMBER`"
+            ))
+    });
+    failures.collect()
 }
 
 /// Why a restored server is not raised by what it remembers itself.

@@ -13,8 +13,8 @@ use super::clock::now_us;
 use super::look::look;
 use super::server::Limited;
 use super::standing::{
-    Said, check_gone, check_silent, check_there, close_forgetful, go_above_forgotten, handing_out,
-    highest, take_all, take_strays, why_anew, without,
+    Said, check_gone, check_ours, check_silent, check_there, close_forgetful, go_above_forgotten,
+    handing_out, highest, take_all, take_strays, why_anew, without,
 };
 use super::{TicketJournal, TicketServer};
 use crate::cuts;
@@ -100,6 +100,11 @@ pub(crate) async fn resume(
     let found = found.map_err(|failure| unfinished(failure, &change))?;
     check_silent(&found, &change.ticket, said.gone)
         .map_err(|failure| unfinished(failure, &change))?;
+    let left = TicketChange {
+        gone: change.gone.iter().chain(said.gone).cloned().collect(),
+        ..change.clone()
+    };
+    check_ours(&found, &left).map_err(|failure| unfinished(failure, &change))?;
     let mut truth = found.truth;
     let closed = match said.is_closed {
         true => Ok(false),

@@ -32,6 +32,8 @@ pub(crate) struct Answer {
     pub(crate) latest: i32,
     /// Routines of ours that are missing, or of an earlier version.
     pub(crate) missing: Vec<String>,
+    /// Whether it has the tables of the schema alone, as after a dump without routines.
+    pub(crate) is_bare: bool,
 }
 
 /// What was seen of tickets.
@@ -41,6 +43,8 @@ pub(crate) struct Look {
     pub(crate) truth: TicketTruth,
     /// Each node that tickets have to do with, in the order of the file.
     pub(crate) nodes: Vec<(NodeName, Result<Answer, Failure>)>,
+    /// Servers with the mark of another cluster, and its name. No truth has them, unless they are taken over.
+    pub(crate) others: BTreeMap<NodeName, String>,
 }
 
 impl Look {
@@ -59,6 +63,12 @@ impl Look {
         }
         self.nodes = nodes;
         Failure::all(failures).map_or(Ok(self), Err)
+    }
+
+    /// Why nothing is to be done on a server, where another cluster has it.
+    pub(crate) fn not_ours(&self, node: &NodeName) -> Option<Failure> {
+        let other = self.others.get(node).filter(|_| !self.truth.servers.contains_key(node))?;
+        Some(of_another_cluster(node, other))
     }
 
     /// The last migration that any server needs: those of both kinds have the
@@ -165,6 +175,7 @@ async fn ask_all(
         .map(|node| async move { ask(node, file.address(node)?, task, accept_power_loss).await });
     let mut nodes: Vec<_> = asked.iter().cloned().zip(join_all(asking).await).collect();
     truth.mapped = ShardSet::all(file.declared.shards);
+    let mut others = BTreeMap::new();
     for (node, answer) in &mut nodes {
         let Ok(answer) = answer else { continue };
         // Two clusters would each take the mark of the other one for that of a backup. A mark that the catalog knows is
@@ -172,17 +183,20 @@ async fn ask_all(
         let mark = answer.server.mark.as_ref();
         let is_ours =
             truth.known_servers.values().any(|it| it.marks.iter().any(|of| Some(of) == mark));
-        match answer.cluster.as_ref().filter(|of| *of != file.declared.name.as_str()) {
-            Some(other) if !is_ours && !taken.contains(node) => {
+        let other = answer.cluster.clone().filter(|of| *of != file.declared.name.as_str());
+        let other = other.filter(|_| !is_ours);
+        match &other {
+            Some(other) if !taken.contains(node) => {
                 answer.refusals.push(of_another_cluster(node, other));
             }
             _ => {
                 truth.servers.insert(node.clone(), answer.server.clone());
             }
         }
+        others.extend(other.map(|other| (node.clone(), other)));
     }
     truth.find_renames(|name| file.declared.node(name).is_some());
-    Ok(Look { truth, nodes })
+    Ok(Look { truth, nodes, others })
 }
 
 fn of_another_cluster(node: &NodeName, other: &str) -> Failure {
@@ -258,6 +272,7 @@ async fn ask(
         refusals: Vec::new(),
         latest: 0,
         missing: Vec::new(),
+        is_bare: false,
     };
     if let Session::Postgres(connection) = &session
         && let Some(number) = connection.server_version_num()
@@ -298,6 +313,7 @@ async fn ask(
                 }
             }
         }
+        answer.is_bare = done > 0 && migrate::has_no_routines(connection, node).await?;
         if done < answer.latest {
             answer.refusals.extend(settings.no_functions(node));
         }

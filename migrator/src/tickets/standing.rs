@@ -51,6 +51,19 @@ pub(super) fn check_silent(
     Ok(())
 }
 
+/// Refuses to go on with a change on servers that another cluster has taken meanwhile.
+pub(super) fn check_ours(look: &Look, change: &TicketChange) -> Result<(), Failure> {
+    let nodes = change.before.iter().chain(&change.after);
+    let ours = nodes.filter(|node| !change.gone.contains(node));
+    let failures = ours.filter_map(|node| {
+        Some(look.not_ours(node)?.hint_instead(format!(
+            "`shardid tickets resume {} --gone {node} --above NUMBER` ends the change without it",
+            change.ticket
+        )))
+    });
+    Failure::all(failures).map_or(Ok(()), Err)
+}
+
 /// Refuses to take a server for gone that hands the ticket out, or has handed out more than is said.
 pub(super) fn check_gone(
     change: &TicketChange,

@@ -124,6 +124,7 @@ pub(crate) fn status(look: &Look) -> String {
                 node.to_string(),
                 match (answer, state) {
                     (Some(Err(_)) | None, _) => "down",
+                    (Some(Ok(_)), None) if look.not_ours(node).is_some() => "taken",
                     (Some(Ok(_)), None) => "missing",
                     (Some(Ok(_)), Some(state)) if state.ceiling.is_some() => "limited",
                     (Some(Ok(_)), Some(_)) => "up",

@@ -1,6 +1,7 @@
 //! Tickets that several servers share, steered by the program `shardid`, on
 //! MariaDB and on MySQL.
 
+mod anew;
 mod backup;
 mod change;
 mod cut;

@@ -66,7 +66,7 @@ pub(crate) fn forgotten_on(
 }
 
 /// The tickets of servers that were restored of which nobody else can remember how far they were: neither a catalog on a
-/// server that was not, nor another server. The same backup put back twice would begin at the same number twice.
+/// server that was not, and which has seen them there, nor another server. The same backup put back twice would begin at the same number twice.
 ///
 /// On MySQL one that is another server than before counts as restored without a word: it is made from a backup. On
 /// PostgreSQL it may be a standby that was promoted.
@@ -78,9 +78,15 @@ pub fn not_remembered(truth: &TicketTruth, restored: &[NodeName]) -> Vec<(Ticket
     });
     let others: BTreeSet<&NodeName> = others.collect();
     let is_lost = |node: &NodeName| restored.contains(node) || others.contains(node);
-    if truth.catalog.as_ref().is_some_and(|catalog| !is_lost(catalog)) {
-        return Vec::new();
-    }
+    let is_catalog_there = truth.catalog.as_ref().is_some_and(|catalog| !is_lost(catalog));
+    // One that is new, or from before it knew the server, remembers nothing of it.
+    let is_in_catalog = |ticket: &TicketName, node: &NodeName| {
+        let servers = truth.known.get(ticket).into_iter().flat_map(|known| &known.servers);
+        let mut seen = servers.filter(|(_, seen)| seen.last.is_some()).map(|(of, _)| of);
+        let mut changes = truth.changes.iter().filter(|change| change.ticket == *ticket);
+        is_catalog_there
+            && (seen.any(|of| of == node) || changes.any(|change| change.after.contains(node)))
+    };
     let remembers = |ticket: &TicketName| {
         let mut witnesses = truth.servers.iter().filter(|(node, _)| !is_lost(node));
         witnesses.any(|(_, server)| {
@@ -99,7 +105,7 @@ pub fn not_remembered(truth: &TicketTruth, restored: &[NodeName]) -> Vec<(Ticket
             here.map(|(ticket, _)| ticket).chain(known.map(|(ticket, _)| ticket)).collect();
         tickets.into_iter().map(|ticket| (ticket.clone(), node.clone()))
     });
-    tickets.filter(|(ticket, _)| !remembers(ticket)).collect()
+    tickets.filter(|(ticket, node)| !is_in_catalog(ticket, node) && !remembers(ticket)).collect()
 }
 
 /// Whether a server of a ticket has forgotten numbers of it.

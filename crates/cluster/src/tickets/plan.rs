@@ -154,6 +154,14 @@ pub enum TicketNote {
         /// The server.
         node: NodeName,
     },
+    /// A server that another cluster has used.
+    #[error("node {node} hands out tickets of cluster {cluster}, and is taken over from it")]
+    TakenOver {
+        /// The server.
+        node: NodeName,
+        /// The cluster that loses it.
+        cluster: String,
+    },
     /// A MySQL server that hands out no ticket.
     #[error(
         "node {0} is a MySQL server and serves no ticket; it gets the functions for ids and tickets, and no shard of the map"

@@ -186,6 +186,20 @@ impl TicketProblem {
         }
     }
 
+    /// The same, where some servers that are to have the ticket may have lost what nobody hands out.
+    pub fn perhaps_lost_by(mut self, declared: &[NodeName], truth: &TicketTruth) -> Self {
+        if let Self::Unseen { ticket, without, .. } = &mut self {
+            let more = declared.iter().filter(|node| {
+                !without.contains(node)
+                    && truth.servers.contains_key(*node)
+                    && truth.state(node, ticket).is_none()
+            });
+            let more: Vec<NodeName> = more.cloned().collect();
+            without.extend(more);
+        }
+        self
+    }
+
     /// The server that hands this ticket out and is none of its servers.
     pub fn stray_of(&self, of: &TicketName) -> Option<&NodeName> {
         match self {
@@ -252,9 +266,18 @@ pub fn unseen(
 ) -> Vec<TicketProblem> {
     let is_known = truth.known.contains_key(ticket);
     let count = u32::try_from(servers.len()).unwrap_or(u32::MAX);
+    let last_known = truth.last_look_known();
+    // What it was before the catalog has seen it last: a server that comes back tells of an earlier time.
+    let is_history = |node: &NodeName| {
+        let Some(known) = truth.known_servers.get(node) else { return false };
+        let mark = truth.servers.get(node).and_then(|server| server.mark.as_ref());
+        is_known
+            && mark.is_some_and(|mark| !known.marks.contains(mark) && look_of(mark) <= last_known)
+    };
     let states: Vec<Class> =
         truth.servers.values().filter_map(|s| s.tickets.get(ticket)).map(|s| s.class).collect();
-    let here = servers.iter().filter_map(|node| truth.state(node, ticket));
+    let here = servers.iter().filter(|node| !is_history(node));
+    let here = here.filter_map(|node| truth.state(node, ticket));
     let others =
         here.filter(|state| !state.has_ended() && (!is_known || state.class.servers != count));
     let without: Vec<NodeName> = servers

@@ -1,0 +1,181 @@
+//! Servers that come back while what knew them is new, or that another cluster has taken.
+
+use crate::backup::{backup, restore, take};
+use crate::on_both_engines;
+use crate::servers::{Engine, Servers};
+
+on_both_engines! {
+    a_new_catalog_is_told_how_far_restored_servers_were,
+    a_change_ends_without_a_server_that_another_cluster_has_taken,
+    a_server_that_another_cluster_has_taken_can_be_let_go_of,
+    a_server_that_is_taken_out_of_the_file_is_named_before_anything_is_changed,
+    a_dump_without_routines_is_opened_above_its_numbers_alone,
+    a_server_from_before_a_change_does_not_tell_how_many_they_are,
+}
+
+/// The cluster file of another cluster with the same servers, and its catalog on the last one.
+fn other_file(servers: &Servers, catalog: &str) -> String {
+    let ours = std::fs::read_to_string(servers.path("shardid.toml")).unwrap();
+    let named = ours.replace("name    = \"dev\"", "name = \"other\"");
+    let other = named.replace("catalog = \"my1\"", &format!("catalog = \"{catalog}\""));
+    assert_ne!(ours, other);
+    other
+}
+
+/// It went on a little above the backup, and the numbers came twice.
+fn a_new_catalog_is_told_how_far_restored_servers_were(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    servers.is_clean();
+    // It was told nothing yet.
+    servers.grow_without_apply(3);
+    backup(&servers, "my1", 3);
+    backup(&servers, "my2", 3);
+    let last = take(&servers, "my1", 300_000) + take(&servers, "my2", 500_000) + 2 * 500_000;
+    restore(&servers, "my1", 3);
+    restore(&servers, "my2", 3);
+    // The old one was on another machine, which is lost as well.
+    servers.sql("my1", "DROP DATABASE IF EXISTS shardid_catalog");
+    servers.edit("catalog = \"my1\"", "catalog = \"my3\"");
+    let both = ["apply", "--yes", "--restored", "my1", "--restored", "my2"];
+    let refused = servers.run(&both).refused();
+    let asks = "shardid apply --restored my1 --restored my2 --above NUMBER";
+    assert!(refused.contains("nobody remembers how far ticket orders was"), "{refused}");
+    assert!(refused.contains(asks), "{refused}");
+    let above = last.to_string();
+    servers.run(&[&both[..], &["--above", &above]].concat()).ok();
+    for node in ["my1", "my2"] {
+        assert!(take(&servers, node, 1) > last, "{node}");
+    }
+    servers.is_clean();
+}
+
+/// It went on, and gave a class to a server that handed out another one for its new owner.
+fn a_change_ends_without_a_server_that_another_cluster_has_taken(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    servers.grow(3);
+    take(&servers, "my2", 300);
+    servers.is_clean();
+    let add = ["tickets", "add-server", "orders", "my3", "--yes"];
+    servers.run_cut("tickets/planned/before-2", &add);
+    take_my2_over(&servers);
+    let before = servers.sql("my2", "SELECT * FROM shardid.tickets");
+    let refused = servers.run(&["tickets", "resume", "orders"]);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    for words in [
+        "node my2 hands out tickets of cluster other",
+        "`shardid tickets resume orders --gone my2 --above NUMBER`",
+    ] {
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    }
+    assert_eq!(servers.sql("my2", "SELECT * FROM shardid.tickets"), before);
+    let gone = ["tickets", "resume", "orders", "--gone", "my2", "--above", "400000"];
+    servers.run(&gone).ok();
+    let (odd, even) = (take(&servers, "my1", 1), take(&servers, "my3", 1));
+    assert!(odd > 400_000 && even > 400_000 && odd % 2 != even % 2, "{odd} {even}");
+    assert_eq!(servers.sql("my2", "SELECT * FROM shardid.tickets"), before);
+}
+
+/// Another cluster, whose only server is my2, takes it over; then the file is ours again.
+fn take_my2_over(servers: &Servers) {
+    let ours = std::fs::read_to_string(servers.path("shardid.toml")).unwrap();
+    let other = other_file(servers, "my2").replace("\"my1\", \"my2\"", "\"my2\"");
+    // It knows of no other server.
+    let at = |text: &str| other.find(text).unwrap_or(other.len());
+    let its_end = at("[nodes.my3]").min(at("[tickets."));
+    let its = &other[at("[nodes.my2]")..its_end];
+    servers.write(&format!("{}{its}{}", &other[..at("[nodes.my1]")], &other[at("[tickets.")..]));
+    let take_over = ["--restored", "my2", "--accept-unseen", "--above", "200000"];
+    let words = [&["plan"][..], &take_over].concat();
+    let plan = servers.run(&words).ok();
+    assert!(
+        plan.contains("node my2 hands out tickets of cluster dev, and is taken over"),
+        "{plan}"
+    );
+    servers.run(&[&["apply", "--yes"][..], &take_over].concat()).ok();
+    servers.run(&["tickets", "verify"]).ok();
+    servers.write(&ours);
+}
+
+/// One hint told to take it out without `--gone`, the other one to say `--gone`.
+fn a_server_that_another_cluster_has_taken_can_be_let_go_of(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    take(&servers, "my2", 300);
+    servers.is_clean();
+    take_my2_over(&servers);
+    let status = servers.run(&["tickets", "status"]);
+    assert_eq!(status.code, 1, "{}", status.stdout);
+    assert!(status.stdout.contains("taken"), "{}", status.stdout);
+    assert!(status.stderr.contains("hands out tickets of cluster other"), "{}", status.stderr);
+    let remove = ["tickets", "remove-server", "orders", "my2", "--yes"];
+    let refused = servers.run(&remove).refused();
+    let lets_go = "`shardid tickets remove-server orders my2 --gone --above NUMBER` lets go of it";
+    assert!(refused.contains(lets_go), "{refused}");
+    let before = servers.sql("my2", "SELECT * FROM shardid.tickets");
+    servers.run(&[&remove[..], &["--gone", "--above", "400000"]].concat()).ok();
+    assert!(take(&servers, "my1", 1) > 400_000);
+    assert_eq!(servers.sql("my2", "SELECT * FROM shardid.tickets"), before);
+}
+
+/// The plan promised to make the ticket there again, and `apply` failed half-way.
+fn a_server_that_is_taken_out_of_the_file_is_named_before_anything_is_changed(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    let last = take(&servers, "my2", 300) + 2 * 299;
+    servers.is_clean();
+    let file = std::fs::read_to_string(servers.path("shardid.toml")).unwrap();
+    let at = file.find("[nodes.my2]").expect("it is a node");
+    let end = file[at..].find("[tickets.").expect("it comes last") + at;
+    let without = format!("{}{}", &file[..at], &file[end..]).replace(", \"my2\"", "");
+    servers.write(&without);
+    for command in [&["plan"][..], &["apply", "--yes"]] {
+        let refused = servers.run(command).refused();
+        for words in [
+            "ticket orders is handed out by my2, and there is no [nodes.my2] in",
+            "`shardid tickets remove-server orders my2 --gone --above NUMBER`",
+        ] {
+            assert!(refused.contains(words), "{command:?}: {refused}");
+        }
+    }
+    let above = (last + 1000).to_string();
+    let gone = ["tickets", "remove-server", "orders", "my2", "--yes", "--gone", "--above", &above];
+    servers.run(&gone).ok();
+    servers.is_clean();
+    assert!(take(&servers, "my1", 1) > last + 1000);
+}
+
+/// `apply` made the routines, and the server repeated what it had given since the dump.
+fn a_dump_without_routines_is_opened_above_its_numbers_alone(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    take(&servers, "my2", 10);
+    servers.is_clean();
+    backup(&servers, "my2", 2);
+    let last = take(&servers, "my2", 300) + 2 * 299;
+    restore(&servers, "my2", 2);
+    let all = "SELECT CONCAT('DROP ', ROUTINE_TYPE, ' shardid.', ROUTINE_NAME, ';') FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'shardid'";
+    servers.sql("my2", &servers.sql("my2", all));
+    for command in [&["plan"][..], &["apply", "--yes"]] {
+        let refused = servers.run(command).refused();
+        for words in ["none of its routines", "`shardid apply --restored my2`"] {
+            assert!(refused.contains(words), "{command:?}: {refused}");
+        }
+    }
+    servers.run(&["apply", "--yes", "--restored", "my2"]).ok();
+    assert!(take(&servers, "my2", 1) > last);
+    servers.is_clean();
+}
+
+/// It was refused for classes that are no more: of three servers, where there are two since.
+fn a_server_from_before_a_change_does_not_tell_how_many_they_are(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    servers.grow(3);
+    servers.run(&["tickets", "add-server", "orders", "my3", "--yes"]).ok();
+    servers.is_clean();
+    backup(&servers, "my2", 3);
+    servers.run(&["tickets", "remove-server", "orders", "my3", "--yes"]).ok();
+    servers.is_clean();
+    let last = take(&servers, "my2", 300) + 2 * 299;
+    restore(&servers, "my2", 3);
+    servers.run(&["apply", "--yes", "--restored", "my2"]).ok();
+    let (odd, even) = (take(&servers, "my1", 1), take(&servers, "my2", 1));
+    assert!(odd % 2 == 1 && even % 2 == 0 && even > last, "{odd} {even} {last}");
+    servers.is_clean();
+}
