@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use shardid_cluster::{Ahead, Descent, Lineage, MoveKind, NodeName, Whole, ahead, lost};
 
 use super::context::MoveContext;
+use super::home::Home;
 use super::journal::{Move, MoveJournal};
 use super::member::check_member;
 use super::move_session::MoveSession;
@@ -172,6 +173,8 @@ struct Looked {
     is_subscribed: bool,
     /// Whether the copy is there.
     is_there: bool,
+    /// Whether it is the shard itself, of which a catalog from a backup does not know.
+    is_home: bool,
 }
 
 impl Looked {
@@ -208,11 +211,13 @@ async fn look(
     let schemas: Vec<(String, Option<i32>)> =
         source.rows(sqlx::query_as(sql!("move/clean/there.sql"))).await?;
     let is_there = is_there(&schemas, &record.schema, record.shard.as_sql());
+    let home = Home::of(source, record.shard).await?;
+    let is_home = home.is_some_and(|home| home.state == "open" && home.schema == record.schema);
     let Move { id, way_back, followed, whole, reopened, .. } = *record;
     let copy = OldCopy { id, way_back, followed, whole, reached, reopened };
     let owner = descent(target).await?;
-    let why = owner.is_behind(&copy).filter(|_| is_there);
-    Ok(Looked { why, owner, is_subscribed, is_there })
+    let why = owner.is_behind(&copy).filter(|_| is_there && !is_home);
+    Ok(Looked { why, owner, is_subscribed, is_there, is_home })
 }
 
 /// Refuses to drop an old copy that may have rows which the shard has lost.
@@ -234,6 +239,9 @@ pub(crate) async fn check_way_back(file: &ClusterFile, record: &Move) -> Result<
         check_member(node, file).await?;
     }
     let looked = look(&mut old, &mut new, record).await?;
+    if looked.is_home {
+        return Err(the_shard_itself(record));
+    }
     if let Some(why) = looked.why {
         return Err(refused(record, why).detail("it cannot be gone back to"));
     }
@@ -320,6 +328,9 @@ async fn part(
     let looked = match source {
         Some(source) => {
             let looked = look(source, target, record).await?;
+            if looked.is_home {
+                return Ok(Some(Parted { is_ahead: true, failure: the_shard_itself(record) }));
+            }
             if let Some(why) = looked.why {
                 let Move { id, shard, source, target, .. } = record;
                 let failure = Failure::new(problem(shard, source, target, why))
@@ -330,7 +341,7 @@ async fn part(
         }
         None => {
             let owner = descent(target).await?;
-            Looked { why: None, owner, is_subscribed: true, is_there: true }
+            Looked { why: None, owner, is_subscribed: true, is_there: true, is_home: false }
         }
     };
     let cut = looked.cut(file, record).filter(|_| record.way_back || !looked.is_there);
@@ -338,6 +349,14 @@ async fn part(
         let failure = Failure::new(problem).hint(after_standing(record, moves, instead));
         Parted { is_ahead: false, failure }
     }))
+}
+
+/// That there is no old copy where the journal has one.
+fn the_shard_itself(record: &Move) -> Failure {
+    let Move { shard, source, .. } = record;
+    Failure::new(format!("shard {shard} is open on {source}: what is there is no old copy")).hint(
+        "`shardid verify` says what the catalog does not know; then `shardid catalog rebuild`",
+    )
 }
 
 /// What is to be done with an old copy, after what another move of its shard wants, if one of these stands.

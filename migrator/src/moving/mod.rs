@@ -32,6 +32,7 @@ mod gone;
 mod held;
 mod home;
 pub(crate) mod journal;
+mod key_states;
 mod login;
 mod member;
 mod move_session;

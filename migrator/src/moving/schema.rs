@@ -20,7 +20,7 @@ use super::move_session::{Batch, MoveSession, WAIT_MAX};
 use super::old_copy::check_owner;
 use super::rights::other_rights;
 use super::same::{Comparison, Definitions, is_read};
-use super::{bound, sequences, stream};
+use super::{bound, key_states, sequences, stream};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -338,19 +338,30 @@ async fn run_in_open(
                     return Err(locked(context));
                 }
             }
+            let states = states_of_keys(context).await?;
+            quickly(context, states).await?;
             check_made(context, true).await
         }
     }
+}
+
+/// What pg_dump does not write of triggers by which keys are kept.
+async fn states_of_keys(context: &mut MoveContext<'_>) -> Result<Vec<String>, Failure> {
+    let MoveContext { source, target, record, .. } = context;
+    key_states::statements(source, target, &record.schema).await
 }
 
 /// Makes what waits for the copy while there are no rows, and takes it back: what cannot be made is said before they
 /// are copied, not after it.
 async fn try_late(context: &mut MoveContext<'_>, late: Vec<String>) -> Result<(), Failure> {
     quickly(context, vec!["SAVEPOINT trial".to_owned()]).await?;
-    let tried = match quickly(context, late).await {
-        Ok(()) => check_tried(context).await,
-        Err(failure) => Err(failure),
+    let tried = async {
+        quickly(context, late).await?;
+        let states = states_of_keys(context).await?;
+        quickly(context, states).await?;
+        check_tried(context).await
     };
+    let tried = tried.await;
     if let Err(failure) = tried {
         let Move { id, shard, source, target, .. } = &context.record;
         return Err(failure.hint(format!(
@@ -407,6 +418,9 @@ fn locked(context: &mut MoveContext<'_>) -> Failure {
 async fn check_made(context: &mut MoveContext<'_>, is_whole: bool) -> Result<(), Failure> {
     let MoveContext { source, target, record, .. } = context;
     check_owners(source, target, &record.schema).await?;
+    if is_whole {
+        key_states::check(source, target, &record.schema).await?;
+    }
     bound::check(context, is_whole).await
 }
 

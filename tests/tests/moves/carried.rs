@@ -339,3 +339,37 @@ fn an_error_on_the_target_is_said_with_the_statement_that_it_is_of() {
     assert_eq!(estate.psql("pg2", &there), "t");
     estate.run(&["abort", &estate.last_move(shard), "--yes"]).ok();
 }
+
+/// They were on after the move, and refused what had been written before.
+#[test]
+fn keys_that_somebody_has_switched_off_are_so_after_a_move() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let schema = format!("shard_{shard:04}");
+    estate.psql(
+        "pg1",
+        &format!(
+            "SET search_path = {schema}; CREATE TABLE one (id int PRIMARY KEY); \
+             CREATE TABLE \"many Ones\" (id int PRIMARY KEY, one int CONSTRAINT \"to one\" REFERENCES one, also int REFERENCES one); \
+             CREATE TABLE part (id int PRIMARY KEY DEFERRABLE REFERENCES one) PARTITION BY LIST (id); \
+             CREATE TABLE part_1 PARTITION OF part FOR VALUES IN (1); ALTER TABLE part_1 REPLICA IDENTITY FULL"
+        ),
+    );
+    let names = "SELECT tgname FROM pg_trigger WHERE tgconstraint = (SELECT oid FROM pg_constraint WHERE conname = 'to one' AND conrelid = '@.\"many Ones\"'::regclass) AND tgrelid = '@.one'::regclass ORDER BY 1".replace('@', &schema);
+    let trigger = estate.psql("pg1", &format!("{names} LIMIT 1"));
+    estate.psql(
+        "pg1",
+        &format!(
+            "ALTER TABLE {schema}.\"many Ones\" DISABLE TRIGGER ALL; ALTER TABLE {schema}.part DISABLE TRIGGER ALL; \
+             ALTER TABLE {schema}.one ENABLE ALWAYS TRIGGER \"{trigger}\"; INSERT INTO {schema}.\"many Ones\" VALUES (1)"
+        ),
+    );
+    let states = "SELECT string_agg(format('%s %s %s', tgrelid::regclass, tgfoid::regproc, tgenabled), ', ' ORDER BY tgrelid::regclass::text, tgfoid, tgenabled) FROM pg_trigger WHERE tgisinternal AND tgrelid IN (SELECT oid FROM pg_class WHERE relnamespace = '@'::regnamespace)".replace('@', &schema);
+    let before = estate.psql("pg1", &states);
+    assert!(before.contains(" D") && before.contains(" A"), "{before}");
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    assert_eq!(estate.psql("pg2", &states), before);
+    let refers_to_none = format!("INSERT INTO {schema}.\"many Ones\" VALUES (2, 7, 9)");
+    estate.psql("pg2", &refers_to_none);
+    estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
+    assert_eq!(estate.psql("pg1", &states), before);
+}

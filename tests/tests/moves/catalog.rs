@@ -166,6 +166,37 @@ fn an_old_copy_that_was_dropped_after_the_catalog_was_backed_up_is_said_not_to_b
     estate.assert_no_streams();
 }
 
+/// People were told to put guards on the tables of the open shard, and to drop it for an old copy.
+#[test]
+fn a_shard_that_came_back_after_the_catalog_was_backed_up_is_no_old_copy() {
+    let estate = Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    estate.make_tables(shard);
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    back_up(&estate);
+    estate.run(&["rollback", "1", "--yes"]).ok();
+    restore(&estate);
+    let found = estate.run(&["verify"]).stdout;
+    assert!(found.contains(&format!("shard {shard} is open on pg1 alone")), "{found}");
+    for words in ["guard", "CREATE OR REPLACE TRIGGER", "--accept-loss"] {
+        assert!(!found.contains(words), "{words}: {found}");
+    }
+    let says = format!("shard {shard} is open on pg1: what is there is no old copy");
+    let moves = estate.run(&["moves"]).stderr;
+    assert!(moves.contains(&says) && !moves.contains("shardid retire"), "{moves}");
+    for command in [&["rollback", "1", "--yes"][..], &["retire", "1", "--accept-loss", "--yes"]] {
+        let refused = estate.run(command).refused();
+        assert!(refused.contains("`shardid catalog rebuild`"), "{command:?}: {refused}");
+    }
+    let write = |n| format!("INSERT INTO shard_{shard:04}.item (n) VALUES ({n})");
+    estate.psql("pg1", &write(1));
+    estate.run(&["catalog", "rebuild", "--yes"]).ok();
+    estate.psql("pg1", &write(2));
+    let found = estate.run(&["verify", "--data"]).stdout;
+    assert!(!found.contains("guard") && !found.contains("is open on"), "{found}");
+    is_as_the_file_says(&estate);
+}
+
 #[test]
 fn a_catalog_that_another_one_took_over_from_changes_nothing_more() {
     let estate = Estate::start(2, 4);
