@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use shardid_tests::postgres::Client;
-use shardid_tests::{Clock, Database, Server, crowded, expect_error, wait_until};
+use shardid_tests::{Clock, Database, Server, crowded, docs, expect_error, wait_until};
 
 fn ids(client: &mut Client, sql: &str) -> Vec<i64> {
     client.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect()
@@ -98,6 +98,25 @@ fn a_layout_that_lasts_is_not_said_to_have_ended_where_a_clock_was_wrong() {
         .batch_execute("ALTER SEQUENCE shardid.horizon RESTART; ALTER SEQUENCE shard_0005.shard_id_seq RESTART")
         .unwrap();
     next(&mut database.connect());
+}
+
+/// RESTART went to the time at which the shard was made, and was refused again and again.
+#[test]
+fn a_shard_that_was_made_by_a_clock_two_days_ahead_is_put_back_as_the_page_says() {
+    let server = steerable();
+    server.set_clock(2.0 * 86_400.0);
+    let database = with_shard(&server);
+    next(&mut database.connect());
+    server.set_clock(0.0);
+    let refused = expect_error(&mut database.connect(), "SELECT next_id(5)", "55000");
+    assert!(refused.message.contains("ahead of the clock"), "{refused:?}");
+    let page = docs::read("docs/clocks.md");
+    let recipe = page.split("```sql").find(|part| part.contains("RESTART WITH %s")).unwrap();
+    let recipe = recipe.split("```").next().unwrap();
+    database.psql(&format!("ALTER SEQUENCE shardid.horizon RESTART;{recipe}"));
+    next(&mut database.connect());
+    let drift = database.psql("SELECT drift < '3 s' FROM shardid.shards");
+    assert_eq!(drift.trim(), "t");
 }
 
 /// libfaketime takes some 20 µs to say what time it is: each visit to the page then asks for a later horizon.
