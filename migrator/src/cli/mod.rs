@@ -84,7 +84,7 @@ pub(crate) enum Command {
     /// them; it adds and removes no server of a ticket.
     ///
     /// Shows the plan and asks first. Only one program changes a cluster at a
-    /// time; others wait. Cut at any instant (also by `kill -9`), it leaves
+    /// time; others wait. Interrupted at any point (also by `kill -9`), it leaves
     /// nothing that the next `apply` does not finish. Run twice it changes
     /// nothing.
     Apply(Apply),

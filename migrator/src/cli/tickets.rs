@@ -19,7 +19,7 @@ pub(crate) enum Tickets {
     /// servers are told to end their old numbers below a floor above everything
     /// handed out so far, and when all have said yes each begins its new numbers
     /// above it. A server that does not answer therefore refuses the change.
-    /// Cut at any instant, no number is handed out twice, and `shardid tickets
+    /// Interrupted at any point, no number is handed out twice, and `shardid tickets
     /// resume` goes on.
     AddServer(TicketServers),
     /// Let fewer servers hand out a ticket

@@ -72,7 +72,7 @@ impl FullPlan {
     pub(super) async fn make(
         file: &ClusterFile,
         adopt: &cli::Adopt,
-        options: &tickets::apply::Options,
+        options: &tickets::plan::Options,
         task: &str,
         asked: Asked,
     ) -> Result<Self, Failure> {
@@ -89,7 +89,7 @@ impl FullPlan {
                 tickets::look_taking(file, task, options.accept_power_loss, &options.restored)
                     .await?
                     .whole()?;
-            whole.tickets = Some(tickets::apply::plan(file, &seen, options)?);
+            whole.tickets = Some(tickets::plan::plan(file, &seen, options)?);
         }
         Ok(whole)
     }
@@ -144,7 +144,7 @@ impl FullPlan {
 }
 
 /// What a person chose about tickets.
-pub(super) fn ticket_options(adopt: &cli::Adopt, wait: Duration) -> tickets::apply::Options {
+pub(super) fn ticket_options(adopt: &cli::Adopt, wait: Duration) -> tickets::plan::Options {
     let mut above_of = BTreeMap::new();
     for said in &adopt.above {
         if let Some(ticket) = &said.ticket {
@@ -153,7 +153,7 @@ pub(super) fn ticket_options(adopt: &cli::Adopt, wait: Duration) -> tickets::app
             *highest = said.number.max(*highest);
         }
     }
-    tickets::apply::Options {
+    tickets::plan::Options {
         restored: adopt.restored.clone(),
         above: adopt
             .above

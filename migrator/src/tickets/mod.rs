@@ -6,6 +6,7 @@ mod clock;
 mod journal;
 mod look;
 mod notes;
+pub(crate) mod plan;
 mod server;
 mod session;
 mod standing;
