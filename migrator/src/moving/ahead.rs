@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use shardid_cluster::{Ahead, Descent, Lineage, MoveKind, NodeName, Whole, ahead, lost};
 
+use super::clocks;
 use super::context::MoveContext;
 use super::home::Home;
 use super::journal::{Move, MoveJournal};
@@ -237,6 +238,9 @@ pub(crate) async fn check_way_back(file: &ClusterFile, record: &Move) -> Result<
     let mut new = MoveSession::look(file, target).await?;
     for node in [&mut old, &mut new] {
         check_member(node, file).await?;
+    }
+    if let Some(failure) = clocks::behind(&mut new, &mut old).await? {
+        return Err(failure);
     }
     let looked = look(&mut old, &mut new, record).await?;
     if looked.is_home {

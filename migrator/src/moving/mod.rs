@@ -16,6 +16,7 @@ mod carry;
 mod checks;
 mod claimed;
 mod clean;
+mod clocks;
 mod compare;
 mod context;
 mod copies;

@@ -83,6 +83,41 @@ pub(super) async fn other_rights(
             "when those that are named have it on both, or on none, `shardid move … --dry-run` names the next".into(),
         ));
     }
+    problems.extend(past_policies(from, to, schema, (&here, &there)).await?);
+    Ok(problems)
+}
+
+/// The roles with a right of the shard that row security holds for on one of the servers alone: its policies decide what
+/// they see.
+async fn past_policies(
+    from: &mut MoveSession,
+    to: &mut MoveSession,
+    schema: &str,
+    (here, there): (&Rights, &Rights),
+) -> Result<Vec<Problem>, Failure> {
+    let has_policies = sqlx::query_scalar(sql!("move/rights/has_row_security.sql")).bind(schema);
+    if from.column::<bool>(has_policies).await? != [true] {
+        return Ok(Vec::new());
+    }
+    let past = || sqlx::query_scalar(sql!("move/rights/bypass.sql"));
+    let past_here: Vec<String> = from.column(past()).await?;
+    let past_there: Vec<String> = to.column(past()).await?;
+    let has_right = |role: &&String| {
+        let mut held = here.held.keys().chain(there.held.keys());
+        here.roles.contains(*role) && there.roles.contains(*role) && held.any(|key| key.0 == **role)
+    };
+    let mut problems = Vec::new();
+    for (one, other, where_, (with, without)) in [
+        (&past_here, &past_there, "where the shard is, and not here", (&from.node, &to.node)),
+        (&past_there, &past_here, "here, and not where the shard is", (&to.node, &from.node)),
+    ] {
+        for role in one.iter().filter(|role| !other.contains(role)).filter(has_right) {
+            problems.push((
+                format!("role {role} passes by the policies of the shard (BYPASSRLS) {where_}"),
+                format!("`ALTER ROLE {role} NOBYPASSRLS;` on {with}, or `ALTER ROLE {role} BYPASSRLS;` on {without}"),
+            ));
+        }
+    }
     Ok(problems)
 }
 

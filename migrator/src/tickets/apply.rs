@@ -294,7 +294,9 @@ pub(crate) async fn mark(
     notes: &Notes,
     node: &NodeName,
 ) -> Result<(), Failure> {
-    let Some(seen) = truth.servers.get(node) else { return Ok(()) };
+    // One that has no schema yet hands out nothing, and `apply` gives it its mark with that.
+    let seen = truth.servers.get(node).filter(|seen| !seen.identity.is_empty());
+    let Some(seen) = seen else { return Ok(()) };
     let mark = mark_of_look(&random::text(22)?, truth.next_look());
     let mut server = TicketServer::connect(file, node, "mark").await?;
     journal.begin_mark(node, &seen.identity, &mark).await?;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use shardid_cluster::{
-    MARGIN, NodeName, Restored, TicketName, TicketNote, TicketPlan, TicketProblem, TicketTruth,
-    not_remembered, problems, ticket_plan, unseen,
+    MARGIN, NodeName, Restored, TicketName, TicketNote, TicketPlan, TicketProblem, TicketStep,
+    TicketTruth, not_remembered, problems, ticket_plan, unseen,
 };
 
 use super::clock::now_us;
@@ -82,7 +82,7 @@ pub(crate) fn plan(
     let command = command(options, &look.truth, &restored, lacking, &is_ours);
     let failures = failures
         .chain(without_routines(look, options))
-        .chain(in_no_file(file, &look.truth))
+        .chain(in_no_file(file, &look.truth).into_iter().filter(|_| !options.accept_unseen))
         .chain(forgotten.iter().map(|(ticket, node)| nobody_remembers(ticket, node, &command)))
         .chain(not_for_all(options, &look.truth, &is_ours));
     if let Some(failure) = Failure::all(failures) {
@@ -91,6 +91,7 @@ pub(crate) fn plan(
     let latest = (look.latest(), migrate::latest(&migrate::of_catalog()));
     let restored = options.restored();
     let mut plan = ticket_plan(&file.declared.tickets, &look.truth, restored, latest, now_us());
+    plan.steps.retain(|step| !is_of_no_node(step, file));
     plan.notes.extend(look.others.iter().map(|(node, cluster)| TicketNote::TakenOver {
         node: node.clone(),
         cluster: cluster.clone(),
@@ -122,16 +123,35 @@ fn in_no_file(file: &ClusterFile, truth: &TicketTruth) -> Vec<Failure> {
     let path = file.path.display();
     let changing = |ticket: &TicketName| truth.changes.iter().any(|it| it.ticket == *ticket);
     let known = truth.known.iter().filter(|(ticket, _)| !changing(ticket));
-    let servers =
-        known.flat_map(|(ticket, known)| known.nodes().into_iter().map(move |node| (ticket, node)));
-    let lost = servers.filter(|(_, node)| !file.addresses.contains_key(node));
-    let failures = lost.map(|(ticket, node)| {
-        Failure::new(format!("ticket {ticket} is handed out by {node}, and there is no [nodes.{node}] in {path}"))
-            .hint(format!(
-                "put it back, then `shardid tickets remove-server {ticket} {node}`; where {node} is gone for good: `shardid tickets remove-server {ticket} {node} --gone --above NUMBER`"
+    let failures = known.filter_map(|(ticket, known)| {
+        let nodes = known.nodes().into_iter().filter(|node| !file.addresses.contains_key(node));
+        let nodes: Vec<String> = nodes.map(|node| node.to_string()).collect();
+        if nodes.is_empty() {
+            return None;
+        }
+        let (list, all) = (nodes.join(", "), nodes.join(" "));
+        Some(
+            Failure::new(format!(
+                "ticket {ticket} is handed out by {list}, and there is no such node in {path}"
             ))
+            .hint(format!(
+                "put it back, then `shardid tickets remove-server {ticket} {all}`; what is gone for good: `shardid tickets remove-server {ticket} {all} --gone --above NUMBER`; where another server has to be seen to first: say `--accept-unseen` with the rest"
+            )),
+        )
     });
     failures.collect()
+}
+
+/// Whether a step is about a server that is in no file, and that somebody says is gone.
+fn is_of_no_node(step: &TicketStep, file: &ClusterFile) -> bool {
+    let (TicketStep::Create { node, .. }
+    | TicketStep::Raise { node, .. }
+    | TicketStep::Close { node, .. }
+    | TicketStep::Know { node }) = step
+    else {
+        return false;
+    };
+    !file.addresses.contains_key(node)
 }
 
 /// Why a restored server is not raised by what it remembers itself.

@@ -197,3 +197,25 @@ fn a_shard_moved_off_a_promoted_server_goes_on_above_what_the_lost_one_gave() {
     generators.go_on("promoted, then moved", estate.node("pg2"));
     assert_unique(&generators.given);
 }
+
+/// It was open there, and refused every id until the clock had caught up.
+#[test]
+fn a_shard_does_not_go_to_a_node_whose_clock_is_far_behind() {
+    let estate = estate();
+    let shard = (0..8).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    estate.make_tables(shard);
+    let to_pg2 = ["move", &shard.to_string(), "--to", "pg2", "--yes"];
+    estate.node("pg1").set_clock(400.0);
+    let refused = estate.run(&to_pg2).refused();
+    let says = "s behind that of node pg1: a shard that comes from there would give no ids";
+    assert!(refused.contains("the clock of node pg2 is ") && refused.contains(says), "{refused}");
+    estate.node("pg1").set_clock(200.0);
+    estate.run(&to_pg2).ok();
+    estate.psql("pg2", &format!("SELECT next_id({shard})"));
+    estate.node("pg1").set_clock(-400.0);
+    let refused = estate.run(&["rollback", "1", "--yes"]).refused();
+    assert!(refused.contains("the clock of node pg1 is "), "{refused}");
+    estate.node("pg1").set_clock(0.0);
+    estate.run(&["rollback", "1", "--yes"]).ok();
+    estate.psql("pg1", &format!("SELECT next_id({shard})"));
+}

@@ -155,3 +155,32 @@ fn roles_of_the_server_have_no_more_rights_than_a_move_compares() {
         );
     }
 }
+
+/// It read all rows after the move, or no more than some of them.
+#[test]
+fn who_passes_by_the_policies_of_a_shard_on_one_node_alone_is_named_before_the_move() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let schema = schema(shard);
+    for node in estate.nodes() {
+        estate.psql(&node, "CREATE ROLE \"past Here\"; CREATE ROLE past_there; CREATE ROLE past_both BYPASSRLS; CREATE ROLE no_right");
+    }
+    estate.psql("pg1", "ALTER ROLE \"past Here\" BYPASSRLS; ALTER ROLE no_right BYPASSRLS");
+    estate.psql("pg2", "ALTER ROLE past_there BYPASSRLS");
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY); GRANT SELECT ON {schema}.t TO \"past Here\", past_there, past_both"));
+    // Without a policy it makes no difference.
+    let (code, words) = said(estate, shard);
+    assert_eq!(code, 0, "{words}");
+    estate.psql("pg1", &format!("ALTER TABLE {schema}.t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON {schema}.t USING (id > 9)"));
+    let (code, words) = said(estate, shard);
+    assert_eq!(code, 1, "{words}");
+    for expected in [
+        "role \"past Here\" passes by the policies of the shard (BYPASSRLS) where the shard is, and not here",
+        "`ALTER ROLE \"past Here\" NOBYPASSRLS;` on pg1, or `ALTER ROLE \"past Here\" BYPASSRLS;` on pg2",
+        "role past_there passes by the policies of the shard (BYPASSRLS) here, and not where the shard is",
+    ] {
+        assert!(words.contains(expected), "{expected}: {words}");
+    }
+    assert!(!words.contains("past_both") && !words.contains("no_right"), "{words}");
+    estate.psql("pg2", "ALTER ROLE \"past Here\" BYPASSRLS; ALTER ROLE past_there NOBYPASSRLS");
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+}

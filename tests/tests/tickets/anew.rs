@@ -9,6 +9,9 @@ on_both_engines! {
     a_change_ends_without_a_server_that_another_cluster_has_taken,
     a_server_that_another_cluster_has_taken_can_be_let_go_of,
     a_server_that_is_taken_out_of_the_file_is_named_before_anything_is_changed,
+    servers_that_are_in_no_file_are_let_go_of_by_one_command,
+    a_catalog_from_before_a_server_left_goes_on_on_another_machine,
+    a_dead_server_is_let_go_of_while_the_one_in_its_place_is_empty,
     a_dump_without_routines_is_opened_above_its_numbers_alone,
     a_server_from_before_a_change_does_not_tell_how_many_they_are,
 }
@@ -129,7 +132,7 @@ fn a_server_that_is_taken_out_of_the_file_is_named_before_anything_is_changed(en
     for command in [&["plan"][..], &["apply", "--yes"]] {
         let refused = servers.run(command).refused();
         for words in [
-            "ticket orders is handed out by my2, and there is no [nodes.my2] in",
+            "ticket orders is handed out by my2, and there is no such node in",
             "`shardid tickets remove-server orders my2 --gone --above NUMBER`",
         ] {
             assert!(refused.contains(words), "{command:?}: {refused}");
@@ -140,6 +143,81 @@ fn a_server_that_is_taken_out_of_the_file_is_named_before_anything_is_changed(en
     servers.run(&gone).ok();
     servers.is_clean();
     assert!(take(&servers, "my1", 1) > last + 1000);
+}
+
+/// Takes nodes out of the file, and their tickets with them.
+fn take_out(servers: &Servers, nodes: &[&str]) {
+    let mut file = std::fs::read_to_string(servers.path("shardid.toml")).unwrap();
+    for node in nodes {
+        let at = file.find(&format!("[nodes.{node}]")).expect("it is a node");
+        let end = file[at + 1..].find("\n[").expect("another table comes") + at + 2;
+        file.replace_range(at..end, "");
+        file = file.replace(&format!(", \"{node}\""), "");
+    }
+    servers.write(&file);
+}
+
+/// Each of two hints wanted the other server to be there.
+fn servers_that_are_in_no_file_are_let_go_of_by_one_command(engine: Engine) {
+    let servers = Servers::start(engine, 3);
+    take(&servers, "my2", 300);
+    servers.is_clean();
+    take_out(&servers, &["my2", "my3"]);
+    let refused = servers.run(&["plan"]).refused();
+    let hint = "`shardid tickets remove-server orders my2 my3 --gone --above NUMBER`";
+    assert!(refused.contains(hint), "{refused}");
+    let mut words = vec!["tickets", "remove-server", "orders", "my2", "my3"];
+    words.extend(["--gone", "--above", "5000", "--yes"]);
+    servers.run(&words).ok();
+    servers.is_clean();
+    assert!(take(&servers, "my1", 1) > 5000);
+}
+
+/// The hint of each command named another one that was refused.
+fn a_catalog_from_before_a_server_left_goes_on_on_another_machine(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    servers.is_clean();
+    backup(&servers, "my1", 2);
+    servers.run(&["tickets", "remove-server", "orders", "my2", "--yes"]).ok();
+    take_out(&servers, &["my2"]);
+    servers.is_clean();
+    let last = take(&servers, "my1", 300) + 300;
+    restore(&servers, "my1", 2);
+    // Another machine.
+    servers.sql(
+        "my1",
+        "UPDATE shardid.server SET home = 'another'; UPDATE shardid.ticket SET home = 'another'",
+    );
+    let above = last.to_string();
+    let restored = ["apply", "--yes", "--restored", "my1", "--above", &above];
+    let refused = servers.run(&restored).refused();
+    assert!(refused.contains("say `--accept-unseen` with the rest"), "{refused}");
+    servers.run(&[&restored[..], &["--accept-unseen"]].concat()).ok();
+    assert!(take(&servers, "my1", 1) > last);
+    let gone = ["tickets", "remove-server", "orders", "my2", "--gone", "--above", &above, "--yes"];
+    servers.run(&gone).ok();
+    servers.is_clean();
+    take(&servers, "my1", 1);
+}
+
+/// It had done all, and then failed at the new one's mark, which the catalog had been told of.
+fn a_dead_server_is_let_go_of_while_the_one_in_its_place_is_empty(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    take(&servers, "my2", 300);
+    servers.is_clean();
+    servers.grow_without_apply(3);
+    take_out(&servers, &["my2"]);
+    servers.stop("my2");
+    let remove =
+        ["tickets", "remove-server", "orders", "my2", "--gone", "--above", "5000", "--yes"];
+    servers.run(&remove).ok();
+    let found = servers.run(&["tickets", "verify"]);
+    assert!(!found.stdout.contains("backup") && found.stderr.is_empty(), "{}", found.stderr);
+    let plan = servers.run(&["plan"]).ok();
+    assert!(!plan.contains("it has forgotten numbers"), "{plan}");
+    servers.run(&["apply", "--yes"]).ok();
+    servers.run(&["tickets", "add-server", "orders", "my3", "--yes"]).ok();
+    servers.is_clean();
 }
 
 /// `apply` made the routines, and the server repeated what it had given since the dump.

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::moving::dumped::dump_version;
 use crate::moving::move_session::MoveSession;
 use crate::moving::problem::Problem;
-use crate::moving::{login, preflight};
+use crate::moving::{clocks, login, preflight};
 use crate::postgres::{commits_wait, sql};
 use crate::talk;
 
@@ -93,6 +93,11 @@ pub(super) async fn compare(
         );
     }
     failures.extend(differences(from, to, source, target));
+    let mut from_node = servers.remove(source).expect("the caller has connected");
+    let to_node = servers.get_mut(target).expect("the caller has connected");
+    let behind = clocks::behind(&mut from_node, to_node).await;
+    servers.insert(source.clone(), from_node);
+    failures.extend(behind?);
     if from.collation != to.collation {
         talk::line(format_args!(
             "  note: the collation is {} on {source} and {} on {target}: texts may sort differently",
