@@ -1,5 +1,8 @@
 //! A shard of very many tables is moved within the fence that any other is.
 
+use std::time::Duration;
+
+use shardid_tests::crowded;
 use shardid_tests::estate::{Estate, schema};
 
 /// Behind the fence each table was compared with each trigger of it: of 1,000 tables that took 2 s, and of 3,000 40 s.
@@ -29,6 +32,7 @@ fn a_shard_of_a_thousand_tables_is_moved_within_the_usual_fence() {
         );
         seconds.parse().expect("it was in that state")
     };
-    assert!(longest("fenced") < 1.5, "fenced for {} s", longest("fenced"));
+    let most = crowded(Duration::from_millis(1500)).as_secs_f64();
+    assert!(longest("fenced") < most, "fenced for {} s", longest("fenced"));
     assert_eq!(estate.home(shard), "pg2");
 }
