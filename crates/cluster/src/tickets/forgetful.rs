@@ -66,7 +66,8 @@ pub(crate) fn forgotten_on(
 }
 
 /// The tickets of servers that were restored of which nobody else can remember how far they were: neither a catalog on a
-/// server that was not, and which has seen them there, nor another server. The same backup put back twice would begin at the same number twice.
+/// server that was not, and which has seen them there, nor another server. The same backup put back twice would begin at
+/// the same number twice.
 ///
 /// On MySQL one that is another server than before counts as restored without a word: it is made from a backup. On
 /// PostgreSQL it may be a standby that was promoted.
