@@ -118,11 +118,16 @@ impl<'f> Estate<'f> {
         Some(Truth { catalog, nodes: self.nodes(), streams: BTreeMap::new() })
     }
 
+    /// The node of the catalog, if it answered and has one.
+    pub(super) fn keeper(&mut self) -> Option<&mut Visit> {
+        self.catalog()?;
+        let catalog = &self.file.declared.catalog;
+        self.visits.iter_mut().find(|visit| visit.node == *catalog)
+    }
+
     /// The shards that moves have in hand now, by the journal.
     pub(super) async fn moving_now(&mut self) -> Result<BTreeSet<i32>, Failure> {
-        let catalog = &self.file.declared.catalog;
-        let keeper = self.visits.iter_mut().find(|visit| visit.node == *catalog);
-        let Some(keeper) = keeper else { return Ok(BTreeSet::new()) };
+        let Some(keeper) = self.keeper() else { return Ok(BTreeSet::new()) };
         let rows: Vec<(Vec<i32>,)> = keeper.rows(sql!("look/moving.sql")).await?;
         Ok(rows.into_iter().flat_map(|(shards,)| shards).collect())
     }

@@ -22,6 +22,7 @@ mod restored;
 mod rows;
 mod same_database;
 mod small_columns;
+mod standing;
 mod tickets;
 mod unreachable;
 mod versions;

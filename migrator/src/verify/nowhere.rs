@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use shardid_cluster::{NodeName, ShardSet};
 
-use super::{Estate, Finding};
+use super::{Estate, Finding, standing};
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -29,6 +29,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
     }
     findings.extend(no_generators(estate).await?);
     findings.extend(shut(estate).await?);
+    findings.extend(standing::find(estate).await?);
     let Some(truth) = estate.truth() else { return Ok(findings) };
     for node in truth.nodes.keys() {
         let mut missing = truth.nowhere(node);

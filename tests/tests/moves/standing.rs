@@ -367,3 +367,33 @@ fn a_move_whose_words_nobody_can_read_goes_on_to_its_end() {
     assert!(run.success(), "{run}");
     estate.assert_no_trace(shard);
 }
+
+/// `verify` said OK beside a shard that took no writes until somebody looked at `moves`.
+#[test]
+fn verify_names_a_move_that_was_cut_behind_its_fence_and_none_that_is_being_made() {
+    let (estate, shard) = (Estate::start(2, 2), 0);
+    estate.make_tables(shard);
+    for (place, state) in
+        [("fenced/before-CarryOver", "fenced"), ("switched/before-OpenTarget", "switched")]
+    {
+        let to = if estate.home(shard) == "pg1" { "pg2" } else { "pg1" };
+        let arguments = ["move", "0", "--to", to, "--yes"];
+        estate.run_cut(place, &arguments);
+        let id = estate.last_move(shard);
+        let named = format!(
+            "move {id} of shard 0 stands {state}, and writers of the shard may be refused: `shardid resume {id}`"
+        );
+        let verified = estate.run(&["verify"]);
+        assert_eq!(verified.code, 1, "{}", verified.stdout);
+        assert!(verified.stdout.contains(&named), "{named}: {}", verified.stdout);
+
+        let held = estate.run_held("switched/before-OpenTarget", &["resume", &id]);
+        assert!(!estate.run(&["verify"]).stdout.contains("stands"));
+        held.let_go().ok();
+        assert_eq!(estate.run(&["verify"]).stdout, "OK: 15 checks on 2 nodes\n");
+        estate.run(&["retire", &id, "--yes"]).ok();
+    }
+    let held = estate.run_held("fenced/before-CarryOver", &["move", "0", "--to", "pg2", "--yes"]);
+    assert!(!estate.run(&["verify"]).stdout.contains("stands"));
+    held.let_go().ok();
+}
