@@ -254,7 +254,7 @@ fn refusals(
                 Failure::new(format!(
                     "--above {above} is below {high}, which was handed out already"
                 ))
-                .hint("look for the highest number in your own tables"),
+                .hint(format!("--above {high}, or the highest number of your own tables where that is above it")),
             );
         }
     }

@@ -9,7 +9,9 @@ use sqlx::{AssertSqlSafe, Connection, FromRow, Postgres};
 
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
-use crate::postgres::{Holder, WAITED, Waiter, connect, failure, is_sqlstate, part_of, sql};
+use crate::postgres::{
+    Holder, WAITED, Waiter, connect, failure, has_hint, is_sqlstate, part_of, sql,
+};
 
 /// A connection to a node, with what is needed to make another.
 pub(crate) struct MoveSession {
@@ -447,7 +449,7 @@ impl MoveSession {
                     failed.detail(
                         "a definition travels as a text, which two of that name fit: give one of them another name where the shard is; then abort, and move it again",
                     )
-                } else if is_sqlstate(&error, NO_RIGHT) {
+                } else if is_sqlstate(&error, NO_RIGHT) && !has_hint(&error) {
                     failed.hint_instead(NO_RIGHT_OF_OTHERS)
                 } else {
                     failed

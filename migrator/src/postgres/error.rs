@@ -48,6 +48,11 @@ pub(crate) fn is_sqlstate(error: &sqlx::Error, code: &str) -> bool {
     database_error(error).is_some_and(|said| said.code() == code)
 }
 
+/// Whether a server said itself what helps.
+pub(crate) fn has_hint(error: &sqlx::Error) -> bool {
+    database_error(error).is_some_and(|said| said.hint().is_some())
+}
+
 /// What a server said, without anything around it.
 pub(crate) fn message(error: &sqlx::Error) -> String {
     database_error(error).map_or_else(|| error.to_string(), |said| said.message().to_owned())

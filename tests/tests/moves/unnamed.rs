@@ -114,6 +114,46 @@ fn an_index_on_a_function_with_settings_of_its_own_is_named_before_the_move() {
     estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
 }
 
+/// The function is one that the index does not name itself; all rows had been copied when that was seen.
+#[test]
+fn an_index_whose_operator_domain_or_range_calls_such_a_function_is_named_before_the_move() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let (schema, number) = (schema(shard), shard.to_string());
+    let role = format!("settles_{shard}");
+    estate.psql(
+        "pg1",
+        &format!("CREATE ROLE {role}; GRANT USAGE, CREATE ON SCHEMA {schema} TO {role}"),
+    );
+    estate.psql("pg2", &format!("CREATE ROLE {role}"));
+    estate.psql("pg1", &format!("SET ROLE {role}; SET search_path = {schema};
+        CREATE FUNCTION less(text, text) RETURNS boolean LANGUAGE sql IMMUTABLE SET search_path = '' AS 'SELECT $1 < $2';
+        CREATE OPERATOR <<< (FUNCTION = less, LEFTARG = text, RIGHTARG = text);
+        CREATE FUNCTION is_short(text) RETURNS boolean LANGUAGE sql IMMUTABLE SET search_path = '' AS 'SELECT pg_catalog.length($1) < 9';
+        CREATE DOMAIN short AS text CHECK (is_short(VALUE));
+        CREATE FUNCTION apart(time, time) RETURNS float8 LANGUAGE sql IMMUTABLE SET search_path = '' AS 'SELECT extract(epoch FROM $1 - $2)::float8';
+        CREATE TYPE hours AS RANGE (subtype = time, subtype_diff = apart);
+        CREATE TABLE t (id bigint PRIMARY KEY, t text, a time);
+        CREATE INDEX by_operator ON t ((t <<< 'm'));
+        CREATE INDEX by_domain ON t ((t::short));
+        CREATE INDEX by_range ON t USING gist (hours(a, a, '[]'))"));
+    let refused = estate.run(&["move", &number, "--to", "pg2", "--dry-run"]).refused();
+    for (index, function) in [
+        ("by_operator", "less(pg_catalog.text,pg_catalog.text)"),
+        ("by_domain", "is_short(pg_catalog.text)"),
+        ("by_range", "apart(time without time zone,time without time zone)"),
+    ] {
+        let says = format!(
+            "index {schema}.{index} calls function {schema}.{function}, which has settings of its own (SET)"
+        );
+        assert!(refused.contains(&says), "{says}: {refused}");
+        let hint = format!("ALTER FUNCTION {schema}.{function} RESET ALL");
+        assert!(refused.contains(&hint), "{hint}: {refused}");
+        estate.psql("pg1", &hint);
+    }
+    estate.psql("pg1", &format!("INSERT INTO {schema}.t VALUES (1, 'A', '12:00')"));
+    estate.run(&["move", &number, "--to", "pg2", "--yes"]).ok();
+}
+
 /// The key went before the indexes of the partitions, and what the server had named in the order of making was compared.
 #[test]
 fn partitioned_tables_with_keys_to_themselves_and_to_others_move_as_pg_dump_makes_them() {

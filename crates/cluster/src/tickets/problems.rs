@@ -173,10 +173,10 @@ impl TicketProblem {
                 "`shardid apply` has it end there, and the others go on above it; `shardid tickets add-server {ticket} {node}` has it take part"
             ),
             Self::Unseen { ticket, class, without } => format!(
-                "{}put the server that hands it out into the cluster file, and {ticket} goes on above it: `shardid apply`; if class {class} is gone for good, raise {ticket} on another server above all that it can have handed out, and say `--accept-unseen`",
+                "{}put the server that hands it out into the cluster file, and {ticket} goes on above it: `shardid apply`; if class {class} is gone for good, or no backup has it, raise {ticket} on another server above all that it can have handed out, and say `--accept-unseen`",
                 without
                     .iter()
-                    .map(|node| format!("if node {node} has lost it, put its schema shardid back from a backup, then `shardid apply --restored {node}`; else "))
+                    .map(|node| format!("if node {node} has lost it, put its schema shardid back from a backup that has {ticket}, then `shardid apply --restored {node}`; else "))
                     .collect::<String>(),
             ),
             Self::Standing(ticket) => format!("shardid tickets resume {ticket}"),
