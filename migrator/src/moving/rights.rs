@@ -57,6 +57,10 @@ pub(super) async fn other_rights(
     let query = sqlx::query_as(sql!("move/closure.sql", "move/rights/granted.sql")).bind(schema);
     let granted: Vec<(String, String, Option<String>)> = from.rows(query).await?;
     let mut lists: Granted = Default::default();
+    let all_may = |(_, privilege, role): &(String, String, Option<String>)| {
+        role.is_none() && ["SELECT", "INSERT", "UPDATE", "DELETE"].contains(&privilege.as_str())
+    };
+    let by_all = granted.iter().any(all_may);
     for (what, privilege, role) in granted {
         lists.0.push(what);
         lists.1.push(privilege);
@@ -83,17 +87,18 @@ pub(super) async fn other_rights(
             "when those that are named have it on both, or on none, `shardid move … --dry-run` names the next".into(),
         ));
     }
-    problems.extend(past_policies(from, to, schema, (&here, &there)).await?);
+    problems.extend(past_policies(from, to, schema, (&here, &there), by_all).await?);
     Ok(problems)
 }
 
 /// The roles with a right of the shard that row security holds for on one of the servers alone: its policies decide what
-/// they see.
+/// they see. `by_all`: whether PUBLIC has one.
 async fn past_policies(
     from: &mut MoveSession,
     to: &mut MoveSession,
     schema: &str,
     (here, there): (&Rights, &Rights),
+    by_all: bool,
 ) -> Result<Vec<Problem>, Failure> {
     let has_policies = sqlx::query_scalar(sql!("move/rights/has_row_security.sql")).bind(schema);
     if from.column::<bool>(has_policies).await? != [true] {
@@ -104,7 +109,8 @@ async fn past_policies(
     let past_there: Vec<String> = to.column(past()).await?;
     let has_right = |role: &&String| {
         let mut held = here.held.keys().chain(there.held.keys());
-        here.roles.contains(*role) && there.roles.contains(*role) && held.any(|key| key.0 == **role)
+        let of_both = here.roles.contains(*role) && there.roles.contains(*role);
+        of_both && (by_all || held.any(|key| key.0 == **role))
     };
     let mut problems = Vec::new();
     for (one, other, where_, (with, without)) in [

@@ -41,7 +41,7 @@ WITH home AS (
 )
 SELECT format('%I.%I', n.nspname, c.relname)       AS table,
        format('%I', a.attname)                     AS column,
-       pg_get_userbyid(c.relowner)::text           AS owner,
+       quote_ident(pg_get_userbyid(c.relowner))    AS owner,
        format('%I.next_id()', n.nspname)           AS own_default,
        format_type(a.atttypid, NULL)               AS type,
        t.shard,
@@ -50,7 +50,7 @@ SELECT format('%I.%I', n.nspname, c.relname)       AS table,
        (SELECT format('%I.%I', sn.nspname, s.relname) FROM pg_class s
           JOIN pg_namespace sn ON sn.oid = s.relnamespace WHERE s.oid = t.sequence) AS sequence,
        CASE WHEN t.sequence IS NOT NULL THEN ARRAY(
-           SELECT DISTINCT CASE x.grantee WHEN 0 THEN 'public' ELSE pg_get_userbyid(x.grantee)::text END
+           SELECT DISTINCT CASE x.grantee WHEN 0 THEN 'public' ELSE quote_ident(pg_get_userbyid(x.grantee)) END
              FROM aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) x
             WHERE x.privilege_type = 'INSERT'
               -- What a move brings has its ids.

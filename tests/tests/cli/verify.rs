@@ -124,10 +124,11 @@ fn a_shard_behind_a_fence_beside_its_open_home_is_found() {
         "INSERT INTO shardid.move (shard, source, target, schema, way_back, planned_by, state)
              VALUES (3, 'pg1', 'pg2', 'shard_0003', true, 'test', 'fenced')",
     );
-    finds_nothing(&cluster);
+    let stands = finding(&cluster, &[]);
+    assert!(stands.starts_with("move 1 of shard 3 stands fenced"), "{stands}");
     // Not by a map of an older time, which names the other one still.
     cluster.nodes[0].psql("UPDATE shardid.map SET node = 'pg1' WHERE shard = 3");
-    let older = finding(&cluster, &[]);
+    let older = cluster.run(&["verify"]).stdout;
     assert!(older.starts_with(says), "{older}");
     cluster.nodes[0]
         .psql("UPDATE shardid.map SET node = 'pg2' WHERE shard = 3; DELETE FROM shardid.move");
@@ -381,7 +382,10 @@ fn clocks_more_than_a_second_apart_are_found() {
 fn a_role_that_may_insert_and_may_not_take_ids_is_found_once() {
     let cluster = photos();
     let node = &cluster.nodes[1];
-    let role = node.role("app");
+    // A name that has to be quoted.
+    let plain = node.role("app");
+    let role = format!("\"{plain} A\"");
+    node.psql(&format!("ALTER ROLE {plain} RENAME TO {role}"));
     node.psql(&format!(
         "CREATE TABLE shard_0003.more (id bigint DEFAULT next_id(3));
          GRANT USAGE ON SCHEMA shard_0003 TO {role};

@@ -181,6 +181,48 @@ fn who_passes_by_the_policies_of_a_shard_on_one_node_alone_is_named_before_the_m
         assert!(words.contains(expected), "{expected}: {words}");
     }
     assert!(!words.contains("past_both") && !words.contains("no_right"), "{words}");
+    // What everybody may, he may.
+    estate.psql(
+        "pg1",
+        &format!(
+            "GRANT USAGE ON SCHEMA {schema} TO PUBLIC; GRANT SELECT (id) ON {schema}.t TO PUBLIC"
+        ),
+    );
+    let (code, words) = said(estate, shard);
+    assert_eq!(code, 1, "{words}");
+    assert!(words.contains("role no_right passes by the policies of the shard"), "{words}");
+    assert!(!words.contains("past_both"), "{words}");
+    estate.psql("pg1", "ALTER ROLE no_right NOBYPASSRLS");
     estate.psql("pg2", "ALTER ROLE \"past Here\" BYPASSRLS; ALTER ROLE past_there NOBYPASSRLS");
     estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+}
+
+/// No shard could be moved by it; and where there was a role `admin`, what that one gives to others on all that it makes,
+/// the move gave them on all that `"Admin"` makes.
+#[test]
+fn the_programs_role_may_have_any_name_and_is_no_other_role() {
+    let (estate, shard) = (Estate::start(2, 4), 0);
+    let schema = schema(shard);
+    for node in ["pg1", "pg2"] {
+        estate.psql(node, "CREATE ROLE \"Admin\" SUPERUSER LOGIN; CREATE ROLE \"jane.d o\" SUPERUSER LOGIN; CREATE ROLE admin; CREATE ROLE evil");
+        estate.psql(node, "SET ROLE admin; ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO evil; ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO evil");
+    }
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    for role in ["Admin", "jane.d%20o"] {
+        estate.declare(4, |_, url| url.replace("postgres@", &format!("{role}@")));
+        let to = if estate.home(shard) == "pg1" { "pg2" } else { "pg1" };
+        estate.run(&["move", "0", "--to", to, "--yes"]).ok();
+        let id = estate.last_move(shard);
+        estate.run(&["rollback", &id, "--yes"]).ok();
+        estate.run(&["retire", &id, "--yes"]).ok();
+    }
+    for node in ["pg1", "pg2"] {
+        let given = "SELECT count(*) FROM pg_default_acl d JOIN pg_roles r ON r.oid = d.defaclrole WHERE r.rolname <> 'admin'";
+        assert_eq!(estate.psql(node, given), "0");
+        estate.psql(node, "SET ROLE \"Admin\"; CREATE TABLE public.made ()");
+        assert_eq!(
+            estate.psql(node, "SELECT has_table_privilege('evil', 'public.made', 'SELECT')"),
+            "f"
+        );
+    }
 }

@@ -6,7 +6,7 @@ WITH kind (object, type, plural) AS (
 ), of_role AS (
     SELECT k.plural, d.defaclacl AS acl, acldefault(k.type, d.defaclrole) AS usual
       FROM pg_default_acl d JOIN kind k ON k.object = d.defaclobjtype
-     WHERE d.defaclrole = current_user::regrole AND d.defaclnamespace = 0
+     WHERE d.defaclrole = (SELECT r.oid FROM pg_roles r WHERE r.rolname = current_user) AND d.defaclnamespace = 0
 ), differs AS (
     SELECT o.plural, x.grantee, x.privilege_type, x.is_grantable, true AS is_more
       FROM of_role o CROSS JOIN LATERAL (SELECT * FROM aclexplode(o.acl) EXCEPT SELECT * FROM aclexplode(o.usual)) AS x
