@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use shardid_cluster::{
-    MARGIN, NodeName, Restored, TicketName, TicketNote, TicketPlan, TicketProblem, TicketStep,
-    TicketTruth, not_remembered, problems, ticket_plan, unseen,
+    MARGIN, NodeName, Restored, TicketName, TicketNote, TicketPlan, TicketProblem, TicketTruth,
+    not_remembered, problems, ticket_plan, unseen,
 };
 
 use super::clock::now_us;
@@ -91,7 +91,6 @@ pub(crate) fn plan(
     let latest = (look.latest(), migrate::latest(&migrate::of_catalog()));
     let restored = options.restored();
     let mut plan = ticket_plan(&file.declared.tickets, &look.truth, restored, latest, now_us());
-    plan.steps.retain(|step| !is_of_no_node(step, file));
     plan.notes.extend(look.others.iter().map(|(node, cluster)| TicketNote::TakenOver {
         node: node.clone(),
         cluster: cluster.clone(),
@@ -130,28 +129,22 @@ fn in_no_file(file: &ClusterFile, truth: &TicketTruth) -> Vec<Failure> {
             return None;
         }
         let (list, all) = (nodes.join(", "), nodes.join(" "));
+        let hint = match nodes.len() == known.servers.len() {
+            true => format!(
+                "put it back; if none of them ever comes back: `shardid apply --accept-unseen`, and the servers of {ticket} in {path} go on above all that was seen of it"
+            ),
+            false => format!(
+                "put it back, then `shardid tickets remove-server {ticket} {all}`; what is gone for good: `shardid tickets remove-server {ticket} {all} --gone --above NUMBER`, or, where that is refused, `shardid apply --accept-unseen`, and the others go on above all that was seen of it"
+            ),
+        };
         Some(
             Failure::new(format!(
                 "ticket {ticket} is handed out by {list}, and there is no such node in {path}"
             ))
-            .hint(format!(
-                "put it back, then `shardid tickets remove-server {ticket} {all}`; what is gone for good: `shardid tickets remove-server {ticket} {all} --gone --above NUMBER`; where another server has to be seen to first: say `--accept-unseen` with the rest"
-            )),
+            .hint(hint),
         )
     });
     failures.collect()
-}
-
-/// Whether a step is about a server that is in no file, and that somebody says is gone.
-fn is_of_no_node(step: &TicketStep, file: &ClusterFile) -> bool {
-    let (TicketStep::Create { node, .. }
-    | TicketStep::Raise { node, .. }
-    | TicketStep::Close { node, .. }
-    | TicketStep::Know { node }) = step
-    else {
-        return false;
-    };
-    !file.addresses.contains_key(node)
 }
 
 /// Why a restored server is not raised by what it remembers itself.

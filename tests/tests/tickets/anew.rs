@@ -14,6 +14,9 @@ on_both_engines! {
     a_dead_server_is_let_go_of_while_the_one_in_its_place_is_empty,
     a_dump_without_routines_is_opened_above_its_numbers_alone,
     a_server_from_before_a_change_does_not_tell_how_many_they_are,
+    a_ticket_is_not_begun_anew_that_another_server_was_told_of,
+    a_catalog_from_before_a_server_left_lets_the_others_go_on,
+    a_ticket_whose_only_server_is_gone_goes_on_elsewhere,
 }
 
 /// The cluster file of another cluster with the same servers, and its catalog on the last one.
@@ -191,7 +194,7 @@ fn a_catalog_from_before_a_server_left_goes_on_on_another_machine(engine: Engine
     let above = last.to_string();
     let restored = ["apply", "--yes", "--restored", "my1", "--above", &above];
     let refused = servers.run(&restored).refused();
-    assert!(refused.contains("say `--accept-unseen` with the rest"), "{refused}");
+    assert!(refused.contains("`shardid apply --accept-unseen`"), "{refused}");
     servers.run(&[&restored[..], &["--accept-unseen"]].concat()).ok();
     assert!(take(&servers, "my1", 1) > last);
     let gone = ["tickets", "remove-server", "orders", "my2", "--gone", "--above", &above, "--yes"];
@@ -258,4 +261,74 @@ fn a_server_from_before_a_change_does_not_tell_how_many_they_are(engine: Engine)
     let (odd, even) = (take(&servers, "my1", 1), take(&servers, "my2", 1));
     assert!(odd % 2 == 1 && even % 2 == 0 && even > last, "{odd} {even} {last}");
     servers.is_clean();
+}
+
+/// It began at 1: the catalog that knew it was lost with the only server that had it.
+fn a_ticket_is_not_begun_anew_that_another_server_was_told_of(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    servers.run(&["tickets", "remove-server", "orders", "my2", "--yes"]).ok();
+    servers.edit("\"my1\", \"my2\"", "\"my1\"");
+    let mut last = 0;
+    for _ in 0..2 {
+        last = take(&servers, "my1", 700) + 699;
+        servers.is_clean();
+    }
+    servers.sql("my1", "DROP DATABASE shardid");
+    let applied = servers.run(&["apply", "--yes"]);
+    assert_eq!(applied.code, 0, "{}", applied.stderr);
+    assert!(take(&servers, "my1", 1) > last);
+    servers.is_clean();
+    // Nor on another server, which begins above what it was told itself.
+    servers.sql("my1", "DROP DATABASE shardid");
+    servers.edit("servers = [\"my1\"]", "servers = [\"my2\"]");
+    servers.run(&["apply", "--yes"]).ok();
+    assert!(take(&servers, "my2", 1) > last + 1);
+    servers.is_clean();
+}
+
+/// The ticket was closed everywhere, and then it was said that there is no such node: at each try again, 100,000 higher.
+fn a_catalog_from_before_a_server_left_lets_the_others_go_on(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    servers.grow_without_apply(3);
+    catalog_on(&servers, "my3");
+    take(&servers, "my2", 300);
+    servers.is_clean();
+    backup(&servers, "my3", 3);
+    servers.run(&["tickets", "remove-server", "orders", "my2", "--yes"]).ok();
+    take_out(&servers, &["my2"]);
+    servers.is_clean();
+    let last = take(&servers, "my1", 300) + 299;
+    restore(&servers, "my3", 3);
+    let refused = servers.run(&["plan"]).refused();
+    assert!(refused.contains("`shardid apply --accept-unseen`"), "{refused}");
+    let planned = servers.run(&["plan", "--accept-unseen"]).ok();
+    assert!(planned.contains("ticket orders goes on without my2"), "{planned}");
+    servers.run(&["apply", "--yes", "--accept-unseen"]).ok();
+    assert!(take(&servers, "my1", 1) > last);
+    servers.is_clean();
+}
+
+/// One command would have left it without a server, and the others wanted the old one to be there.
+fn a_ticket_whose_only_server_is_gone_goes_on_elsewhere(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    catalog_on(&servers, "my2");
+    servers.run(&["tickets", "remove-server", "orders", "my2", "--yes"]).ok();
+    servers.edit("\"my1\", \"my2\"", "\"my1\"");
+    let last = take(&servers, "my1", 300) + 299;
+    servers.is_clean();
+    servers.stop("my1");
+    servers.edit("servers = [\"my1\"]", "servers = [\"my2\"]");
+    take_out(&servers, &["my1"]);
+    let refused = servers.run(&["plan"]).refused();
+    assert!(refused.contains("`shardid apply --accept-unseen`"), "{refused}");
+    assert!(!refused.contains("remove-server"), "{refused}");
+    servers.run(&["apply", "--yes", "--accept-unseen"]).ok();
+    assert!(take(&servers, "my2", 1) > last);
+    servers.is_clean();
+}
+
+/// The catalog of a new cluster is on another server.
+fn catalog_on(servers: &Servers, node: &str) {
+    servers.edit("catalog = \"my1\"", &format!("catalog = \"{node}\""));
+    servers.run(&["apply", "--yes"]).ok();
 }

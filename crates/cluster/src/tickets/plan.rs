@@ -1,5 +1,7 @@
 //! The steps from what the tickets are to what they should be.
 
+use std::collections::BTreeSet;
+
 use crate::declared::DeclaredTicket;
 use crate::names::{NodeName, TicketName};
 use crate::rename::Rename;
@@ -154,6 +156,14 @@ pub enum TicketNote {
         /// The server.
         node: NodeName,
     },
+    /// A server of a ticket that is gone for good.
+    #[error("ticket {ticket} goes on without {node}, which is taken for gone for good")]
+    Gone {
+        /// The ticket.
+        ticket: TicketName,
+        /// The server.
+        node: NodeName,
+    },
     /// A server that another cluster has used.
     #[error("node {node} hands out tickets of cluster {cluster}, and is taken over from it")]
     TakenOver {
@@ -227,11 +237,22 @@ pub fn ticket_plan(
         let said = if restored.nodes.contains(node) { restored.above(ticket) } else { 0 };
         forgotten_on(node, ticket, truth, &forgetful, said, now_us)
     };
+    // How far one can have got that is lost: by what the catalog has seen, and by what was left on others.
+    let lost = |node: &NodeName, ticket: &TicketName| {
+        let node_alone = BTreeSet::from([node.clone()]);
+        forgotten_on(node, ticket, truth, &node_alone, 0, now_us).unwrap_or(0)
+    };
+    let unremembered = |node: &NodeName, ticket: &TicketName| {
+        if noted_above_all(ticket, truth) { lost(node, ticket) } else { 0 }
+    };
     // Whoever would repeat numbers is stopped or raised before anything that may fail.
     let mut rest = TicketPlan::default();
     for ticket in declared {
         match truth.known.get(&ticket.name) {
-            None => begin(ticket, truth, &forgotten, &mut plan.steps, &mut rest),
+            None => {
+                let floors = (&forgotten, &unremembered);
+                begin(ticket, truth, floors, &mut plan.steps, &mut rest);
+            }
             Some(_) => notes(ticket, truth, &mut rest),
         }
     }
@@ -243,16 +264,20 @@ pub fn ticket_plan(
         let stands = truth.changes.iter().any(|change| change.ticket == *ticket);
         let strays = problems.iter().filter_map(|problem| problem.stray_of(ticket));
         let strays: Vec<NodeName> = strays.cloned().collect();
+        // Of those that nobody can ask somebody has said that they are gone.
+        let (there, gone): (Vec<NodeName>, Vec<NodeName>) =
+            nodes.iter().cloned().partition(|node| truth.servers.contains_key(node));
         // Where classes overlap, nobody may go on before everybody is above; nor where a server that is
         // none of these hands it out: a catalog from a backup has forgotten that one.
         let is_mixed = stands
             || !strays.is_empty()
+            || !gone.is_empty()
             || problems.iter().any(|problem| problem.is_overlap(ticket));
-        let mut above = 0;
+        let mut above = gone.iter().map(|node| lost(node, ticket)).max().unwrap_or(0);
         if is_mixed {
             let (mut closed, most) = close(ticket, &nodes, truth, &forgotten);
             plan.steps.append(&mut closed);
-            above = most;
+            above = above.max(most);
         }
         if stands {
             rest.steps.push(TicketStep::Resume { ticket: ticket.clone() });
@@ -264,7 +289,8 @@ pub fn ticket_plan(
             match (truth.state(&node, &ticket), forgotten(&node, &ticket)) {
                 // Nothing was ever seen of it: an earlier apply was cut here.
                 (None, _) if seen.last.is_none() => {
-                    steps.push(TicketStep::Create { ticket, node, class, floor: 0 });
+                    let floor = unremembered(&node, &ticket);
+                    steps.push(TicketStep::Create { ticket, node, class, floor });
                 }
                 (None, floor) => {
                     let floor = floor.unwrap_or(0);
@@ -278,15 +304,24 @@ pub fn ticket_plan(
                 (Some(_), _) => {}
             }
         }
-        match is_mixed {
-            true => rest.steps.push(TicketStep::Realign {
-                ticket: ticket.clone(),
-                before: having(ticket, &nodes, truth).into_iter().chain(strays).collect(),
-                after: nodes,
-                above,
-            }),
-            false => rest.steps.append(&mut steps),
+        if !is_mixed {
+            rest.steps.append(&mut steps);
+            continue;
         }
+        let of_file = declared.iter().filter(|declared| declared.name == *ticket);
+        let after = match there.is_empty() {
+            // None of them is left: it is those of the cluster file that go on.
+            true => of_file.flat_map(|declared| declared.servers.clone()).collect(),
+            false => there,
+        };
+        let before: Vec<NodeName> =
+            having(ticket, &nodes, truth).into_iter().chain(strays).collect();
+        if after.is_empty() {
+            continue;
+        }
+        let without = gone.into_iter().map(|node| (ticket.clone(), node));
+        rest.notes.extend(without.map(|(ticket, node)| TicketNote::Gone { ticket, node }));
+        rest.steps.push(TicketStep::Realign { ticket: ticket.clone(), before, after, above });
     }
     plan.steps.append(&mut rest.steps);
     plan.notes.append(&mut rest.notes);
@@ -363,7 +398,10 @@ fn close(
 fn begin(
     ticket: &DeclaredTicket,
     truth: &TicketTruth,
-    forgotten: &impl Fn(&NodeName, &TicketName) -> Option<u64>,
+    (forgotten, unremembered): (
+        &impl Fn(&NodeName, &TicketName) -> Option<u64>,
+        &impl Fn(&NodeName, &TicketName) -> u64,
+    ),
     first: &mut Vec<TicketStep>,
     plan: &mut TicketPlan,
 ) {
@@ -380,13 +418,25 @@ fn begin(
         let (ticket, after) = (name.clone(), servers.clone());
         let (mut closed, above) = close(name, servers, truth, forgotten);
         first.append(&mut closed);
+        let lost = servers.iter().map(|node| unremembered(node, name)).max();
+        let above = above.max(lost.unwrap_or(0));
         plan.steps.push(TicketStep::Realign { ticket, before, after, above });
         return;
     }
     for (node, class) in classes(servers) {
         let (ticket, node) = (name.clone(), node.clone());
-        plan.steps.push(TicketStep::Create { ticket, node, class, floor: 0 });
+        let floor = unremembered(&node, &ticket);
+        plan.steps.push(TicketStep::Create { ticket, node, class, floor });
     }
+}
+
+/// Whether a server was told that a ticket has been further than any that hands it out is: the one that was is lost, and
+/// with it the catalog that knew of it.
+fn noted_above_all(ticket: &TicketName, truth: &TicketTruth) -> bool {
+    let noted = truth.servers.values().filter_map(|server| server.notes.get(ticket));
+    let noted = noted.map(|seen| seen.high_water()).max().unwrap_or(0);
+    let states = truth.servers.values().filter_map(|server| server.tickets.get(ticket));
+    noted > states.map(|state| state.last).max().unwrap_or(0)
 }
 
 /// Those of some servers that have a ticket.

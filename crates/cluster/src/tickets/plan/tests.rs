@@ -638,3 +638,52 @@ fn a_server_is_remembered_by_another_catalog_or_another_server_and_else_by_nobod
     two.servers.get_mut(&b).unwrap().notes.insert(ticket(), Seen::default());
     assert!(lost(&two, &[&a]).is_empty());
 }
+
+#[test]
+fn a_ticket_goes_on_without_a_server_that_nobody_can_ask() {
+    let mut truth = standing(&[("a", 101), ("b", 502)]);
+    truth.servers.remove(&node("b"));
+    let plan = plan_of(&declared(&["a"]), &truth);
+    let [TicketStep::Realign { before, after, above, .. }] = &plan.steps[..] else {
+        panic!("{plan:?}")
+    };
+    assert_eq!((before, after), (&vec![node("a")], &vec![node("a")]));
+    assert!(*above > 502, "{above}");
+    let gone = TicketNote::Gone { ticket: ticket(), node: node("b") };
+    assert!(plan.notes.contains(&gone), "{plan:?}");
+    // Where none of them is left, on those of the file.
+    let mut truth = standing(&[("a", 101), ("c", 0)]);
+    truth.known.get_mut(&ticket()).unwrap().servers.pop();
+    truth.servers.get_mut(&node("c")).unwrap().tickets.clear();
+    truth.servers.remove(&node("a"));
+    let plan = plan_of(&declared(&["c"]), &truth);
+    let [TicketStep::Realign { before, after, above, .. }] = &plan.steps[..] else {
+        panic!("{plan:?}")
+    };
+    assert_eq!((before, after), (&vec![], &vec![node("c")]));
+    assert!(*above > 101, "{above}");
+}
+
+#[test]
+fn a_ticket_that_nobody_has_begins_above_what_was_noted_of_it() {
+    let mut truth = standing(&[("a", 0), ("b", 0)]);
+    truth.known.clear();
+    for server in truth.servers.values_mut() {
+        server.tickets.clear();
+    }
+    let floor_of = |truth: &TicketTruth| {
+        let plan = plan_of(&declared(&["a"]), truth);
+        let floor = plan.steps.iter().find_map(|step| match step {
+            TicketStep::Create { floor, .. } => Some(*floor),
+            _ => None,
+        });
+        floor.expect("it is made")
+    };
+    assert_eq!(floor_of(&truth), 0);
+    let noted = Seen::default().then(SeenAt { number: 700, at_us: NOW });
+    truth.servers.get_mut(&node("b")).unwrap().notes.insert(ticket(), noted);
+    assert!(floor_of(&truth) > 700);
+    // It was written down, and not made.
+    truth.known.insert(ticket(), KnownTicket { servers: vec![(node("a"), Seen::default())] });
+    assert!(floor_of(&truth) > 700);
+}
