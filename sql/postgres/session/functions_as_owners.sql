@@ -2,10 +2,12 @@
 -- rights of their owners, not with those of a superuser, and no view or foreign table of others read at all. A statement
 -- names nothing of others unless it is said on whose behalf it is. A server
 -- without the library has none of our shards, and one with an older library does not know the setting: what needs it asks for it.
--- A schema of our name that no superuser owns has nothing of ours, and nothing of it is read.
+-- A schema of our name that no superuser owns has nothing of ours, and nothing of it is read; nor of a catalog that no superuser
+-- owns, which may be one of the program's all the same, from before it was one.
 DO $do$
 DECLARE
     stranger name;
+    mend text;
 BEGIN
     -- Whoever owns the database may have its sessions begin as another role, out of which a function of his could go.
     IF (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.rolname = session_user) THEN
@@ -29,6 +31,18 @@ BEGIN
     IF FOUND THEN
         RAISE EXCEPTION 'schema shardid is role %''s, and not the extension''s', stranger
             USING ERRCODE = '55000', HINT = '`ALTER SCHEMA shardid RENAME TO ...;` there, if it is somebody''s';
+    END IF;
+    SELECT o.rolname,
+           pg_catalog.string_agg(pg_catalog.format('ALTER TABLE %s OWNER TO %I;', c.oid::pg_catalog.regclass, current_user), ' ' ORDER BY c.relname)
+           || pg_catalog.format(' REVOKE CREATE ON SCHEMA shardid FROM %I;', o.rolname)
+      INTO stranger, mend
+      FROM pg_catalog.pg_class c JOIN pg_catalog.pg_roles o ON o.oid = c.relowner
+     WHERE c.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = 'shardid') AND c.relkind = 'r' AND NOT o.rolsuper
+     GROUP BY o.rolname
+    HAVING pg_catalog.count(*) FILTER (WHERE c.relname IN ('catalog', 'map', 'move', 'leftover')) = 4;
+    IF FOUND THEN
+        RAISE EXCEPTION 'the catalog in schema shardid is of role %, which is no superuser, and a superuser reads nothing of that', pg_catalog.quote_ident(stranger)
+            USING ERRCODE = '55000', HINT = pg_catalog.format('where it is this program''s, of an earlier `url`, give it to a superuser: `%s` there', mend);
     END IF;
 END
 $do$

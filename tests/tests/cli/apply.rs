@@ -174,6 +174,44 @@ fn a_role_that_owns_its_database_needs_no_superuser() {
     assert!(plan.contains("nothing to do"), "{plan}");
 }
 
+/// To move shards takes a superuser. As one the program took the catalog for lost, and no hint led out.
+#[test]
+fn a_catalog_of_the_role_that_the_program_was_before_is_named_with_what_gives_it_over() {
+    let cluster = Cluster::of(2, 8);
+    let owner = cluster.nodes[0].role("owner");
+    for node in &cluster.nodes {
+        node.psql(&format!("ALTER DATABASE {} OWNER TO {owner}", node.name()));
+    }
+    let as_owner = format!("postgres://{owner}@");
+    cluster.edit("postgres://postgres@", &as_owner);
+    // It makes the extension, and no more.
+    cluster.run(&["apply", "--yes"]).refused();
+    cluster.nodes[0].psql(&format!("GRANT CREATE ON SCHEMA shardid TO {owner}"));
+    cluster.run(&["apply", "--yes"]).ok();
+    cluster.edit(&as_owner, "postgres://postgres@");
+    let before = cluster.rows();
+    let mut mend = String::new();
+    for command in [&["plan"][..], &["apply", "--yes"], &["moves"], &["map"], &["verify"]] {
+        let run = cluster.run(command);
+        assert_ne!(run.code, 0, "{command:?}: {}{}", run.stdout, run.stderr);
+        let said = run.stdout + &run.stderr;
+        let says =
+            format!("the catalog in schema shardid is of role {owner}, which is no superuser");
+        assert!(said.contains(&says), "{command:?}: {said}");
+        let statements =
+            said.split('`').find(|part| part.starts_with("ALTER TABLE shardid.catalog "));
+        mend = statements.expect("it says what helps").to_owned();
+    }
+    assert_eq!(before, cluster.rows());
+    cluster.nodes[0].psql(&mend);
+    // What a superuser is needed for is made now.
+    cluster.run(&["apply", "--yes"]).ok();
+    let plan = cluster.run(&["plan"]).ok();
+    assert!(plan.contains("nothing to do"), "{plan}");
+    cluster.run(&["verify"]).ok();
+    cluster.run(&["moves"]).ok();
+}
+
 /// Who owned schema public of a node made functions and operators there that fit better than ours
 /// and PostgreSQL's, and had them run by the program, which is a superuser.
 #[test]
