@@ -223,17 +223,21 @@ fn last_id_at_most(
         report::no_privilege(&sequence.map(relations::relation_name).unwrap_or_default()).throw();
     }
     // The lock is kept: whoever may only read a table gets none on it.
-    let known =
-        sequence.filter(|sequence| relations::is_sequence(*sequence)).and_then(|sequence| {
-            held::lock(sequence);
-            // Of an unlogged one, or in a new file, nothing is known.
-            sequence::last(sequence, backend::timeline()).ok().flatten()
-        });
+    let sequence = sequence.filter(|sequence| relations::is_sequence(*sequence));
+    let known = sequence.and_then(|sequence| {
+        held::lock(sequence);
+        // Of an unlogged one, or in a new file, nothing is known.
+        sequence::last(sequence, backend::timeline()).ok().flatten()
+    });
+    // Where a new one stands whose layout's time has not begun: that is none of its ids.
+    let given = |id: i64| if id <= rule.id(shard, Position { tick: 0, slot: 0 }) { -1 } else { id };
     match known {
-        // Where a new one stands whose layout's time has not begun: that is none of its ids.
-        Some(id) if id <= rule.id(shard, Position { tick: 0, slot: 0 }) => -1,
-        Some(id) => id,
-        None => last_id_by_horizon(&rule, shard),
+        Some(id) => given(id),
+        None => {
+            // What a dump has brought may be further than any lease here.
+            let shown = sequence.and_then(|sequence| sequence::shown(sequence).ok());
+            last_id_by_horizon(&rule, shard).max(shown.map_or(-1, given))
+        }
     }
 }
 

@@ -227,6 +227,21 @@ unsafe fn stand_at(page: &Page, place: Place, last: i64, replaces: bool, timelin
     }
 }
 
+/// The last number that the page shows, be it what a dump has set: not all that was given out.
+///
+/// The caller has locked the relation.
+pub(crate) fn shown(sequence: pg_sys::Oid) -> Result<i64, Unusable> {
+    // SAFETY: as `visit`; the page is only read.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            let (page, _) = Page::open(sequence, None)?;
+            let seen = page.seen();
+            ffi::UnlockReleaseBuffer(page.buffer);
+            Ok(seen.last())
+        })
+    }
+}
+
 /// The highest id that the page knows to have been given out; `None` where it does not know.
 ///
 /// The caller has locked the relation.

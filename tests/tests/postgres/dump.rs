@@ -468,3 +468,22 @@ pub(crate) fn tempfile() -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     folder.join(name).display().to_string()
 }
+
+/// It was forgotten: what was made then began where a lease here may reach, which is below it.
+#[test]
+fn a_restored_shard_that_is_far_ahead_is_dropped_and_made_again_above_what_the_dump_shows() {
+    let database = Database::fresh();
+    database.psql("SELECT create_shard(5); SELECT setval('shard_0005.shard_id_seq', id_at(now() + interval '1 hour'))");
+    let highest =
+        database.psql("SET shardid.max_drift = '2 h'; SELECT max(i) FROM next_ids(5, 100) AS i");
+    let dump = output(database.command("pg_dump").arg(database.name()));
+    let restored = Database::fresh_plain();
+    restored.psql(&dump);
+    restored.psql("SELECT drop_shard(5)");
+    let floor = restored.psql("SELECT floor FROM shardid.shard WHERE shard = 5");
+    assert!(floor.parse::<i64>().unwrap() >= highest.parse::<i64>().unwrap(), "{floor} {highest}");
+    restored.psql("SELECT create_shard(5)");
+    let above =
+        restored.psql(&format!("SET shardid.max_drift = '2 h'; SELECT next_id(5) > {highest}"));
+    assert_eq!(above, "t");
+}
