@@ -256,6 +256,9 @@ impl TicketRow {
     }
 }
 
+/// The migration that makes the table of segments.
+const SEGMENTS_SINCE: i32 = 15;
+
 /// Asks one node, in a transaction that cannot change anything.
 async fn ask(
     node: &NodeName,
@@ -312,6 +315,12 @@ async fn ask(
                     }
                 }
             }
+        }
+        if done >= SEGMENTS_SINCE {
+            answer.server.segments = sqlx::query_scalar(mysql::sql!("tickets/segments.sql"))
+                .fetch_all(&mut *connection)
+                .await
+                .map_err(|error| mysql::failure(node, &error))?;
         }
         answer.is_bare = done > 0 && migrate::has_no_routines(connection, node).await?;
         if done < answer.latest {

@@ -17,6 +17,7 @@ on_both_engines! {
     a_ticket_is_not_begun_anew_that_another_server_was_told_of,
     a_catalog_from_before_a_server_left_lets_the_others_go_on,
     a_ticket_whose_only_server_is_gone_goes_on_elsewhere,
+    a_segment_of_a_restored_server_is_named_with_what_leaves_out_what_it_gave,
 }
 
 /// The cluster file of another cluster with the same servers, and its catalog on the last one.
@@ -331,4 +332,31 @@ fn a_ticket_whose_only_server_is_gone_goes_on_elsewhere(engine: Engine) {
 fn catalog_on(servers: &Servers, node: &str) {
     servers.edit("catalog = \"my1\"", &format!("catalog = \"{node}\""));
     servers.run(&["apply", "--yes"]).ok();
+}
+
+/// Its blocks came twice without a word.
+fn a_segment_of_a_restored_server_is_named_with_what_leaves_out_what_it_gave(engine: Engine) {
+    let servers = Servers::start(engine, 2);
+    servers.sql(
+        "my2",
+        "CALL shardid.create_segment('it''s', 10); CALL shardid.create_segment('unused', 10)",
+    );
+    let block = "CALL shardid.next_segment('it''s', NULL)";
+    servers.sql("my2", block);
+    servers.is_clean();
+    backup(&servers, "my2", 2);
+    let last = servers.sql("my2", block);
+    servers.is_clean();
+    restore(&servers, "my2", 2);
+    let planned = servers.run(&["plan", "--restored", "my2"]).ok();
+    let named = "segment tag it's of my2 is not raised";
+    let statement = "CALL shardid.next_segment('it''s', NUMBER);";
+    for words in [named, statement] {
+        assert!(planned.contains(words), "{planned}");
+    }
+    assert!(!planned.contains("unused"), "{planned}");
+    let applied = servers.run(&["apply", "--yes", "--restored", "my2"]);
+    assert!(applied.stderr.contains(named), "{}{}", applied.stdout, applied.stderr);
+    servers.sql("my2", &statement.replace("NUMBER", "10"));
+    assert_ne!(servers.sql("my2", block), last);
 }

@@ -156,6 +156,16 @@ pub enum TicketNote {
         /// The server.
         node: NodeName,
     },
+    /// A segment tag of a restored server, which nobody raises.
+    #[error(
+        "segment tag {tag} of {node} is not raised: where it has handed out blocks since the backup, leave out as many numbers, `CALL shardid.next_segment('{}', NUMBER);`", tag.replace('\'', "''")
+    )]
+    SegmentNotRaised {
+        /// The tag.
+        tag: String,
+        /// The server.
+        node: NodeName,
+    },
     /// A server of a ticket that is gone for good.
     #[error("ticket {ticket} goes on without {node}, which is taken for gone for good")]
     Gone {
@@ -337,6 +347,10 @@ pub fn ticket_plan(
             plan.notes.extend(others.map(|(ticket, _)| {
                 let (ticket, node) = (ticket.clone(), node.clone());
                 TicketNote::NotRaised { ticket, node }
+            }));
+            plan.notes.extend(server.segments.iter().map(|tag| {
+                let (tag, node) = (tag.clone(), node.clone());
+                TicketNote::SegmentNotRaised { tag, node }
             }));
         }
         if !truth.known_servers.contains_key(node) || forgot(node) {

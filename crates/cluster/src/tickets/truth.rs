@@ -145,6 +145,8 @@ pub struct TicketServer {
     pub migration: Option<i32>,
     /// Its tickets.
     pub tickets: BTreeMap<TicketName, TicketState>,
+    /// Tags of segments that a MySQL server hands out.
+    pub segments: Vec<String>,
     /// Shards that a MySQL server makes ids for, on its own account.
     pub shards: ShardSet,
 }

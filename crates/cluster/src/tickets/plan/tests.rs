@@ -38,6 +38,7 @@ fn standing(servers: &[(&str, u64)]) -> TicketTruth {
             without_sequence: Vec::new(),
             migration: Some(3),
             tickets: [(ticket(), state)].into(),
+            segments: Vec::new(),
             shards: ShardSet::new(),
         };
         truth.servers.insert(name.clone(), server);
