@@ -430,8 +430,11 @@ fn what_a_standing_move_needs_is_no_finding() {
     let shard_name = shard.to_string();
     let moving = ["move", shard_name.as_str(), "--to", "pg2", "--yes"];
     estate.run_cut("fenced/before-next", &moving);
-    estate.run(&["verify"]).ok();
     let id = estate.last_move(shard);
+    // But that it stands.
+    let said = estate.run(&["verify"]).stdout;
+    let stands = format!("move {id} of shard {shard} stands fenced");
+    assert!(said.starts_with(&stands) && said.lines().count() == 1, "{said}");
     for place in ["GuardSource", "OpenTarget", "EndStream", "OpenWayBack", "TellNodes"] {
         estate.run_cut(&format!("switched/before-{place}"), &["resume", &id]);
         let said = estate.run(&["verify"]).stdout;
