@@ -52,6 +52,7 @@ impl Dump {
             // As this program speaks with every server.
             .args(["--no-security-labels", "--encoding=UTF8", "--schema"])
             .arg(quoted_pattern(schema))
+            .arg(format!("--role={}", server.role))
             .arg(format!("--lock-wait-timeout={}", most.as_millis().max(1)))
             .arg("--file")
             .arg(file.path());

@@ -15,7 +15,7 @@ use super::journal::Move;
 use super::move_session::{AGAIN, Batch, MoveSession};
 use super::outcome::Fence;
 use super::progress::line;
-use super::{sequences, take_away};
+use super::{clocks, sequences, take_away};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
@@ -39,6 +39,10 @@ pub(super) async fn raise(
     if let Some(other) = broken(&mut context.source, &schema).await?.iter().find(|it| it.is_other())
     {
         return Err(replaced(context, other));
+    }
+    // What was looked at before the move began may have been days ago.
+    if let Some(behind) = clocks::behind(&mut context.source, &mut context.target).await? {
+        return Err(behind);
     }
     context.leave_on_source(LeftoverKind::Fence, &schema).await?;
     let query = sqlx::query_scalar(sql!("move/fence/raise.sql")).bind(shard).bind(&schema);

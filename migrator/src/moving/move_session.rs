@@ -20,6 +20,8 @@ pub(crate) struct MoveSession {
     pub(crate) connection: PgConnection,
     /// With which options pg_dump understands this server's definitions as this session does.
     pub(super) dump_options: String,
+    /// As which role this session is there, which the settings of a database may have be another.
+    pub(super) role: String,
     /// How this server's catalogs are asked for a fingerprint, once that is known.
     pub(super) fingerprint: Option<FingerprintQueries>,
     /// As which program it changes anything; none where it works on no move.
@@ -92,6 +94,7 @@ impl MoveSession {
             address,
             connection,
             dump_options: String::new(),
+            role: String::new(),
             fingerprint: None,
             term: None,
             check: None,
@@ -99,6 +102,8 @@ impl MoveSession {
         };
         let options = sqlx::query_scalar(sql!("session/changed.sql", "session/for_pg_dump.sql"));
         server.dump_options = server.column(options).await?.pop().unwrap_or_default();
+        let role = sqlx::query_scalar(sql!("session/role.sql"));
+        server.role = server.column(role).await?.pop().unwrap_or_default();
         server.run(sqlx::query(sql!("move/session.sql"))).await?;
         Ok(server)
     }

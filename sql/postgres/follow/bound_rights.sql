@@ -4,7 +4,8 @@
 -- subscription's owner, which must be a superuser when it becomes that, and no longer: a role
 -- of the same name that may write to this schema and has no password. Its code may give it one; no
 -- client may connect by it, as workers are not counted. Nobody sees it as a superuser, as
--- all of it is one transaction.
+-- all of it is one transaction. A copy is read as the server means text, whatever the settings of the database
+-- say: by client_encoding it would take what comes, which is in the database's, for another one.
 DO $do$
 DECLARE
     stream text := current_setting('shardid_follow.stream');
@@ -12,7 +13,7 @@ DECLARE
     statement text;
 BEGIN
     FOR statement IN
-        SELECT format(step, stream, schema, current_database())
+        SELECT format(step, stream, schema, current_database(), pg_encoding_to_char(d.encoding))
           FROM pg_subscription s
           JOIN pg_database d ON d.oid = s.subdbid AND d.datname = current_database()
           JOIN pg_roles o ON o.oid = s.subowner,
@@ -21,6 +22,9 @@ BEGIN
                        ARRAY['ALTER SUBSCRIPTION %1$I SET (run_as_owner = false)']
                    ELSE ARRAY[
                        'CREATE ROLE %1$I LOGIN CONNECTION LIMIT 0 BYPASSRLS SUPERUSER',
+                       'ALTER ROLE %1$I IN DATABASE %3$I SET client_encoding = %4$L',
+                       'ALTER ROLE %1$I IN DATABASE %3$I SET array_nulls = on',
+                       'ALTER ROLE %1$I IN DATABASE %3$I SET xmloption = content',
                        'ALTER SUBSCRIPTION %1$I OWNER TO %1$I',
                        'ALTER ROLE %1$I NOSUPERUSER',
                        'GRANT USAGE ON SCHEMA %2$I TO %1$I']

@@ -218,4 +218,15 @@ fn a_shard_does_not_go_to_a_node_whose_clock_is_far_behind() {
     estate.node("pg1").set_clock(0.0);
     estate.run(&["rollback", "1", "--yes"]).ok();
     estate.psql("pg1", &format!("SELECT next_id({shard})"));
+    // One that was cut, and goes on when the clock is another.
+    estate.run_cut("following/before-Compare", &to_pg2);
+    estate.node("pg1").set_clock(400.0);
+    let resume = ["resume", &estate.last_move(shard)];
+    let stopped = estate.run(&resume);
+    assert_eq!(stopped.code, 3, "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("the clock of node pg2 is "), "{}", stopped.stderr);
+    estate.psql("pg1", &format!("SELECT next_id({shard})"));
+    estate.node("pg1").set_clock(0.0);
+    estate.run(&resume).ok();
+    assert_eq!(estate.home(shard), "pg2");
 }

@@ -295,6 +295,11 @@ fn a_program_that_is_no_superuser_is_told_that_it_can_move_nothing() {
     assert!(plan.contains("note: node pg2 cannot be followed"), "{plan}");
     let refused = run(&estate, &["move", "0", "--to", "pg2", "--yes"]).refused();
     assert!(refused.contains("role operator is not a superuser"), "{refused}");
+    // Nor is anything looked at that only one may see.
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg2").expect("it has some");
+    let refused = run(&estate, &["move", &shard.to_string(), "--to", "pg1", "--yes"]).refused();
+    assert!(refused.contains("node pg2: role operator is not a superuser"), "{refused}");
+    assert!(!refused.contains("permission denied"), "{refused}");
 }
 
 /// A check that makes its owner a superuser, where one evaluates it.

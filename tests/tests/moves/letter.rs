@@ -137,3 +137,62 @@ fn a_database_in_another_encoding_is_moved() {
     estate.run(&["rollback", "1", "--yes"]).ok();
     assert_eq!(from.psql("latin", &count), "100|Ä|ñ");
 }
+
+/// Everything that any session may set and that is one of a few words, the other way round for a whole database. Which of
+/// it changes what comes with a move is left to the server: by client_encoding texts were copied wrong.
+#[test]
+fn no_setting_of_a_database_changes_what_is_copied() {
+    let estate = Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    let (number, schema) = (shard.to_string(), schema(shard));
+    estate.psql(
+        "pg1",
+        &format!(
+            "SET client_encoding = 'UTF8';
+             CREATE TYPE {schema}.mood AS ENUM ('größer', 'b');
+             CREATE TABLE {schema}.t (id bigint PRIMARY KEY DEFAULT {schema}.next_id(), t text, a text[], x xml, m {schema}.mood,
+                 d date, i interval, w timestamptz, b bytea, f float8, n numeric, j jsonb, o int, s text GENERATED ALWAYS AS (t || 'é') STORED);
+             INSERT INTO {schema}.t (t, a, x, m, d, i, w, b, f, n, j)
+                 SELECT 'Zürich ' || g || E'\\n\\\\x', ARRAY['a', NULL, 'NULL'], '<a/>text', 'größer', '2024-02-01', '-1 day +02:03:00.5',
+                        '2024-02-01 10:00+02', '\\x00ff', g / 3.0::float8, g / 3.0, '{{\"ä\": 1}}' FROM generate_series(1, 500) g"
+        ),
+    );
+    // Nothing that is shown by the session's own settings but what is said here.
+    let rows = format!(
+        "SET datestyle = 'ISO'; SET intervalstyle = 'postgres'; SET timezone = 'UTC'; SET bytea_output = 'hex'; SET extra_float_digits = 3;
+         SELECT count(*), md5(string_agg(concat_ws('|', id, convert_to(t, 'UTF8'), array_to_string(a, ',', '(null)'), x, convert_to(m::text, 'UTF8'),
+             d, i, w, b, f, n, convert_to(j::text, 'UTF8'), convert_to(s, 'UTF8')), ',' ORDER BY id)) FROM {schema}.t"
+    );
+    let before = estate.psql("pg1", &rows);
+    // All but what is of a transaction alone, and of what is written to the log.
+    let others = "SELECT format('ALTER DATABASE app SET %I = %L', name, CASE vartype WHEN 'bool' THEN CASE boot_val WHEN 'on' THEN 'off' ELSE 'on' END
+                     ELSE (SELECT v FROM unnest(enumvals) v WHERE v <> boot_val ORDER BY v LIMIT 1) END)
+          FROM pg_settings WHERE context = 'user' AND vartype IN ('bool', 'enum') AND category !~ '^(Developer|Reporting)' AND name NOT LIKE 'transaction\\_%'
+        UNION ALL VALUES ('ALTER DATABASE app SET client_encoding = ''LATIN1'''), ('ALTER DATABASE app SET datestyle = ''SQL, DMY'''),
+            ('ALTER DATABASE app SET timezone = ''Asia/Kolkata'''), ('ALTER DATABASE app SET extra_float_digits = -5')";
+    let set = estate.psql("pg2", &format!("{others} \\gexec"));
+    assert_eq!(set, "", "{set}");
+    let moving = ["move", &number, "--to", "pg2", "--yes", "--verify", "none"];
+    if estate.psql("pg2", "SELECT current_setting('server_version_num')::int >= 160000") == "t" {
+        let refused = estate.run(&moving).refused();
+        for (name, value) in
+            [("client_encoding", "UTF8"), ("array_nulls", "on"), ("xmloption", "content")]
+        {
+            let hint = format!("ALTER ROLE postgres IN DATABASE app SET {name} = '{value}'");
+            assert!(refused.contains(&hint), "{refused}");
+            estate.psql("pg2", &hint);
+        }
+        estate.assert_no_streams();
+    }
+    estate.run(&moving).ok();
+    let run = estate.run(&["verify", "--data"]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let reset = "ALTER DATABASE app RESET ALL; ALTER ROLE postgres IN DATABASE app RESET ALL";
+    estate.node("pg2").psql("postgres", reset);
+    assert_eq!(estate.psql("pg2", &rows), before);
+    estate.psql("pg1", &format!("{others} \\gexec"));
+    estate.psql("pg2", &format!("UPDATE {schema}.t SET o = 1"));
+    estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
+    estate.node("pg1").psql("postgres", reset);
+    assert_eq!(estate.psql("pg1", &rows), before);
+}

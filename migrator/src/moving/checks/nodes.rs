@@ -55,7 +55,7 @@ pub(super) async fn follow(
 }
 
 /// Whether we are a superuser there.
-async fn superuser(server: &mut MoveSession) -> Result<bool, Failure> {
+pub(super) async fn superuser(server: &mut MoveSession) -> Result<bool, Failure> {
     let query = sqlx::query_scalar(sql!("follow/superuser.sql"));
     Ok(server.column::<bool>(query).await? == [true])
 }

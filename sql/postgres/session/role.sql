@@ -1,0 +1,2 @@
+-- As which role a session is.
+SELECT current_user::text
