@@ -52,9 +52,9 @@ pub use tickets::{
     ByHand, ChangeEffect, ChangeState, Class, KnownServer, KnownTicket, MARGIN, NoRoom, NotGone,
     Notes, Restored, SERVERS_MAX, Seen, SeenAt, TicketChange, TicketNote, TicketPlan,
     TicketProblem, TicketServer, TicketState, TicketStep, TicketTruth, change_effects, classes,
-    first_floor, forgetful_steps, forgotten_above, has_forgotten, mark_of_look, mark_of_restored,
-    mark_with_notes, marked_by, marked_with, next_change_state, not_remembered, notes, problems,
-    safe_floor, ticket_plan, unseen,
+    first_floor, forgetful_steps, forgotten_above, handed_out_by, has_forgotten, mark_of_look,
+    mark_of_restored, mark_with_notes, marked_by, marked_with, next_change_state, not_remembered,
+    notes, problems, safe_floor, ticket_plan, unseen,
 };
 pub use truth::{
     CatalogCluster, CatalogNode, CatalogTruth, CopyAhead, Extension, Filled, Membership, Migration,

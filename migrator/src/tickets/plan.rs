@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shardid_cluster::{
     MARGIN, NodeName, Restored, TicketName, TicketNote, TicketPlan, TicketProblem, TicketTruth,
-    not_remembered, problems, ticket_plan, unseen,
+    handed_out_by, not_remembered, problems, ticket_plan, unseen,
 };
 
 use super::clock::now_us;
@@ -166,10 +166,13 @@ fn ends(
     truth: &TicketTruth,
     is_ours: &impl Fn(&TicketName) -> bool,
 ) -> BTreeMap<TicketName, u64> {
-    let servers = nodes.iter().filter_map(|node| truth.servers.get(*node));
-    let tickets = servers.flat_map(|server| &server.tickets);
-    let raised = tickets.filter(|(ticket, state)| is_ours(ticket) && !state.has_ended());
-    raised.map(|(ticket, state)| (ticket.clone(), state.max)).collect()
+    let tickets = nodes.iter().flat_map(|node| handed_out_by(node, truth));
+    let end = |ticket: &TicketName| {
+        let states = truth.servers.values().filter_map(|server| server.tickets.get(ticket));
+        states.map(|state| state.max).min().unwrap_or(i64::MAX.unsigned_abs())
+    };
+    let raised = tickets.filter(|ticket| is_ours(ticket));
+    raised.map(|ticket| (ticket.clone(), end(ticket))).collect()
 }
 
 /// The command by which numbers are said that are lacking: one for all tickets, where all of them go as far.

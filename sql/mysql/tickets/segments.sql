@@ -1,2 +1,2 @@
--- The tags of segments that were handed out here.
-SELECT CAST(biz_tag AS CHAR) AS tag FROM shardid.segment WHERE max_id > 0 ORDER BY biz_tag
+-- The tags of segments of this server. One that has given nothing yet may have, since a backup.
+SELECT CAST(biz_tag AS CHAR) AS tag FROM shardid.segment ORDER BY biz_tag

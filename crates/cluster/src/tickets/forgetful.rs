@@ -99,14 +99,19 @@ pub fn not_remembered(truth: &TicketTruth, restored: &[NodeName]) -> Vec<(Ticket
         .servers
         .iter()
         .filter(|(node, _)| restored.contains(node) || (others.contains(node) && is_mysql(node)));
-    let tickets = asked.flat_map(|(node, server)| {
-        let here = server.tickets.iter().filter(|(_, state)| !state.has_ended());
-        let known = truth.known.iter().filter(|(_, known)| known.nodes().contains(node));
-        let tickets: BTreeSet<&TicketName> =
-            here.map(|(ticket, _)| ticket).chain(known.map(|(ticket, _)| ticket)).collect();
-        tickets.into_iter().map(|ticket| (ticket.clone(), node.clone()))
+    let tickets = asked.flat_map(|(node, _)| {
+        let of_it = handed_out_by(node, truth);
+        of_it.into_iter().map(|ticket| (ticket.clone(), node.clone()))
     });
     tickets.filter(|(ticket, node)| !is_in_catalog(ticket, node) && !remembers(ticket)).collect()
+}
+
+/// The tickets that a server hands out, by itself or by the catalog, which may be from another moment.
+pub fn handed_out_by<'t>(node: &NodeName, truth: &'t TicketTruth) -> BTreeSet<&'t TicketName> {
+    let here = truth.servers.get(node).into_iter().flat_map(|server| &server.tickets);
+    let here = here.filter(|(_, state)| !state.has_ended());
+    let known = truth.known.iter().filter(|(_, known)| known.nodes().contains(node));
+    here.map(|(ticket, _)| ticket).chain(known.map(|(ticket, _)| ticket)).collect()
 }
 
 /// Whether a server of a ticket has forgotten numbers of it.

@@ -28,7 +28,7 @@ pub use change::{
 };
 pub use class::{Class, SERVERS_MAX, TicketState, classes};
 pub(crate) use forgetful::forgetful;
-pub use forgetful::{forgotten_above, has_forgotten, not_remembered};
+pub use forgetful::{forgotten_above, handed_out_by, has_forgotten, not_remembered};
 pub(crate) use mark::{look_of, restored_by};
 pub use mark::{mark_of_look, mark_of_restored};
 pub use notes::{mark_with_notes, marked_by, marked_with, notes};

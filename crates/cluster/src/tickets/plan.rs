@@ -348,7 +348,9 @@ pub fn ticket_plan(
                 let (ticket, node) = (ticket.clone(), node.clone());
                 TicketNote::NotRaised { ticket, node }
             }));
-            plan.notes.extend(server.segments.iter().map(|tag| {
+            // What is of another server goes on further, when it is taken over.
+            let segments = server.segments.iter().filter(|_| !server.elsewhere);
+            plan.notes.extend(segments.map(|tag| {
                 let (tag, node) = (tag.clone(), node.clone());
                 TicketNote::SegmentNotRaised { tag, node }
             }));
@@ -465,7 +467,9 @@ fn notes(ticket: &DeclaredTicket, truth: &TicketTruth, plan: &mut TicketPlan) {
     for node in ticket.servers.iter().filter(|node| !is.contains(node)) {
         plan.notes.push(TicketNote::ToAdd { ticket: name(), node: node.clone() });
     }
-    for node in is.iter().filter(|node| !ticket.servers.contains(node)) {
+    // One that is gone for good is taken out without a word.
+    let there = is.iter().filter(|node| truth.servers.contains_key(*node));
+    for node in there.filter(|node| !ticket.servers.contains(node)) {
         plan.notes.push(TicketNote::ToRemove { ticket: name(), node: node.clone() });
     }
     if plan.notes.len() == before && is != ticket.servers {
