@@ -516,6 +516,14 @@ fn a_nextval_of_a_long_tick_takes_no_other_generator_along_when_its_shard_is_dro
             "SELECT create_layout('long', '2026-01-01Z', '{tick}', 64, {slots}); SELECT create_shard(4, layout => 'long')"
         );
         run(&mut client, &make);
+        // Where the next tick is nearer than max_drift ids of it are given, and count as any do.
+        run(
+            &mut client,
+            &format!(
+                "SELECT pg_sleep(left_of) FROM (SELECT extract(epoch FROM '{tick}'::interval) - extract(epoch FROM clock_timestamp())::numeric
+                     % extract(epoch FROM '{tick}'::interval) AS left_of) AS tick WHERE left_of < 20"
+            ),
+        );
         run(&mut client, "SELECT next_id(4); SELECT nextval('shard_0004.shard_id_seq')");
         run(&mut client, "SELECT drop_shard(4); SELECT create_shard(4, layout => 'long')");
         let ahead = "SELECT (last_value / 1e6 - extract(epoch FROM clock_timestamp()))::float8 FROM shardid.horizon";
