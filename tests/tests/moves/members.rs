@@ -181,13 +181,31 @@ fn who_passes_by_the_policies_of_a_shard_on_one_node_alone_is_named_before_the_m
         assert!(words.contains(expected), "{expected}: {words}");
     }
     assert!(!words.contains("past_both") && !words.contains("no_right"), "{words}");
-    // What everybody may, he may.
-    estate.psql(
+    // What everybody may, he may: each right that the server has and knows policies for.
+    estate.psql("pg1", &format!("GRANT USAGE ON SCHEMA {schema} TO PUBLIC"));
+    let all = estate.psql(
         "pg1",
-        &format!(
-            "GRANT USAGE ON SCHEMA {schema} TO PUBLIC; GRANT SELECT (id) ON {schema}.t TO PUBLIC"
-        ),
+        "SELECT DISTINCT privilege_type FROM aclexplode(acldefault('r', 10)) ORDER BY 1",
     );
+    assert!(all.lines().count() >= 7, "{all}");
+    for privilege in all.lines() {
+        let has_policies = estate.psql(
+            "pg1",
+            &format!(
+                "DO $$ BEGIN EXECUTE 'CREATE POLICY tried ON {schema}.t FOR {privilege} TO nobody_at_all ' ||
+                     CASE '{privilege}' WHEN 'INSERT' THEN 'WITH CHECK' ELSE 'USING' END || ' (true)';
+                     EXCEPTION WHEN undefined_object THEN PERFORM set_config('test.has', 'yes', false);
+                     WHEN syntax_error OR invalid_parameter_value THEN PERFORM set_config('test.has', 'no', false); END $$;
+                 SELECT current_setting('test.has')"
+            ),
+        ) == "yes";
+        estate.psql("pg1", &format!("GRANT {privilege} ON {schema}.t TO PUBLIC"));
+        let (_, words) = said(estate, shard);
+        let is_named = words.contains("role no_right passes by the policies of the shard");
+        assert_eq!(is_named, has_policies, "{privilege}: {words}");
+        estate.psql("pg1", &format!("REVOKE {privilege} ON {schema}.t FROM PUBLIC"));
+    }
+    estate.psql("pg1", &format!("GRANT SELECT (id) ON {schema}.t TO PUBLIC"));
     let (code, words) = said(estate, shard);
     assert_eq!(code, 1, "{words}");
     assert!(words.contains("role no_right passes by the policies of the shard"), "{words}");
