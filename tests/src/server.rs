@@ -157,6 +157,8 @@ impl Server {
         // What a server's administrator sets for other programs shows in no DETAIL of ours.
         let mut variables = self.clock.variables(&self.folder);
         variables.push(("RUST_BACKTRACE", "1".to_owned()));
+        // It speaks German where `lc_messages` is a locale that is not C, as C.UTF-8, which every machine has.
+        variables.push(("LANGUAGE", "de".to_owned()));
         self.installation
             .as_server("postgres", &variables)
             .arg("-D")

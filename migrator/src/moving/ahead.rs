@@ -6,7 +6,7 @@ use shardid_cluster::{Ahead, Descent, Lineage, MoveKind, NodeName, Whole, ahead,
 
 use super::clocks;
 use super::context::MoveContext;
-use super::home::Home;
+use super::home::{Home, check_name};
 use super::journal::{Move, MoveJournal};
 use super::member::check_member;
 use super::move_session::MoveSession;
@@ -248,6 +248,9 @@ pub(crate) async fn check_way_back(file: &ClusterFile, record: &Move) -> Result<
     }
     if let Some(why) = looked.why {
         return Err(refused(record, why).detail("it cannot be gone back to"));
+    }
+    for node in [&mut new, &mut old] {
+        check_name(node, record).await?;
     }
     match looked.cut(file, record) {
         None => Ok(()),

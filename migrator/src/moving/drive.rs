@@ -6,6 +6,7 @@ use shardid_cluster::{Effect, MoveEvent, MoveKind, MoveState, effects, next_stat
 
 use super::context::MoveContext;
 use super::elsewhere::Elsewhere;
+use super::home::check_name;
 use super::move_session::MoveSession;
 use super::outcome::Fence;
 use super::watch::Sessions;
@@ -266,6 +267,10 @@ async fn take(
             // Of a move that copies, where a copy is made.
             if context.record.kind == MoveKind::Rollback {
                 stream::keep_names(context).await?;
+                // From here on each keeps its name.
+                for server in [&mut context.source, &mut context.target] {
+                    check_name(server, &context.record).await?;
+                }
             }
             throttle::hold_back(context).await?;
         }

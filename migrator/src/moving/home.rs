@@ -2,6 +2,7 @@
 
 use shardid_cluster::Shard;
 
+use super::journal::Move;
 use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::postgres::sql;
@@ -29,4 +30,23 @@ impl Home {
 pub(super) async fn is_open(server: &mut MoveSession, shard: Shard) -> Result<bool, Failure> {
     let query = sqlx::query_scalar(sql!("move/sequence/is_open.sql")).bind(shard.as_sql());
     Ok(server.column::<bool>(query).await? == [true])
+}
+
+/// Refuses where the schema of a move's name is another one by now, on one of its nodes, and the shard's or its copy's has
+/// another name: what goes by the name would be done to that one. Nothing is known of one without a sequence.
+pub(super) async fn check_name(server: &mut MoveSession, record: &Move) -> Result<(), Failure> {
+    let Some(home) = Home::of(server, record.shard).await? else { return Ok(()) };
+    if home.schema == record.schema {
+        return Ok(());
+    }
+    let query = sqlx::query_scalar(sql!("move/clean/named_again.sql"));
+    let statements = query.bind(home.schema.as_str()).bind(record.schema.as_str());
+    let statements: Vec<String> = server.column(statements).await?;
+    let what = if home.state == "moved" { "the old copy of shard" } else { "shard" };
+    Err(Failure::new(format!(
+        "{what} {} is in schema {} now, and not in {}",
+        record.shard, home.schema, record.schema
+    ))
+    .at(format!("node {}", server.node))
+    .hint(format!("`{}` there, then run the same command again", statements.join(" "))))
 }

@@ -8,7 +8,7 @@ use super::ahead::check_not_ahead;
 use super::answers;
 use super::copies::{check_guarded, check_made_since, outside_of, takes_along, unguarded};
 use super::drop_copy::drop_schema;
-use super::home::Home;
+use super::home::{Home, check_name};
 use super::journal::{Move, MoveJournal, overtaken};
 use super::member::check_member;
 use super::move_session::MoveSession;
@@ -158,6 +158,11 @@ async fn look_at_old_copy(
     server: &mut MoveSession,
     record: &Move,
 ) -> Result<(), Failure> {
+    // The shard itself may be there by another move.
+    let home = Home::of(server, record.shard).await?;
+    if home.is_some_and(|home| home.state == "moved") {
+        check_name(server, record).await?;
+    }
     let schema = record.schema.as_str();
     let of_schema = |text: &'static str| sqlx::query_scalar::<_, String>(text).bind(schema);
     let mut off = unguarded(server, record).await?;

@@ -7,6 +7,7 @@ use shardid_cluster::LeftoverKind;
 use super::ahead;
 use super::context::MoveContext;
 use super::event_triggers;
+use super::home::check_name;
 use super::journal::Move;
 use super::login::{self, NewStream};
 use super::move_session::{Batch, MoveSession, WAIT_MAX};
@@ -52,6 +53,8 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
         make_slot(&mut context.source, &name, most).await?;
     } else {
         keep_name(&mut context.source, &context.record).await?;
+        // From here on it keeps its name, and may have got it since all of it was looked at.
+        check_name(&mut context.source, &context.record).await?;
         // One that is there has not waited for who may have changed something and not committed.
         let is_kept_anew = keep_kinds(context, &name).await?;
         if is_kept_anew || fault == Some(SlotFault::Lost) {

@@ -45,13 +45,14 @@ pub(crate) async fn connect(
     match tokio::time::timeout(limit, options.connect()).await {
         Err(_) => Err(unreachable(format!("no answer within {} s", limit.as_secs()))),
         Ok(Ok(mut connection)) => {
-            for settings in
-                [sql!("session/path.sql"), sql!("session/changed.sql", "session/usual.sql")]
-            {
-                let set = sqlx::query(settings).execute(&mut connection).await;
-                set.map_err(|error| failure(node, &error))?;
-            }
-            for block in [sql!("session/functions_as_owners.sql"), sql!("session/end_alone.sql")] {
+            // Each by itself: what comes first decides how the next is read.
+            for block in [
+                sql!("session/path.sql"),
+                sql!("session/itself.sql"),
+                sql!("session/changed.sql", "session/usual.sql"),
+                sql!("session/functions_as_owners.sql"),
+                sql!("session/end_alone.sql"),
+            ] {
                 let done = sqlx::raw_sql(block).execute(&mut connection).await;
                 done.map_err(|error| failure(node, &error))?;
             }

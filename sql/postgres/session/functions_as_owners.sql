@@ -9,10 +9,6 @@ DECLARE
     stranger name;
     mend text;
 BEGIN
-    -- Whoever owns the database may have its sessions begin as another role, out of which a function of his could go.
-    IF (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.rolname = session_user) THEN
-        PERFORM pg_catalog.set_config('role', 'none', false);
-    END IF;
     IF NOT (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.rolname = current_user) THEN
         RETURN;
     END IF;
@@ -33,8 +29,8 @@ BEGIN
             USING ERRCODE = '55000', HINT = '`ALTER SCHEMA shardid RENAME TO ...;` there, if it is somebody''s';
     END IF;
     SELECT o.rolname,
-           pg_catalog.string_agg(pg_catalog.format('ALTER TABLE %s OWNER TO %I;', c.oid::pg_catalog.regclass, current_user), ' ' ORDER BY c.relname)
-           || pg_catalog.format(' REVOKE CREATE ON SCHEMA shardid FROM %I;', o.rolname)
+           pg_catalog.format('REVOKE CREATE ON SCHEMA shardid FROM %I; CREATE SCHEMA shardid_before; ', o.rolname)
+           || pg_catalog.string_agg(pg_catalog.format('ALTER TABLE %s SET SCHEMA shardid_before;', c.oid::pg_catalog.regclass), ' ' ORDER BY c.relname)
       INTO stranger, mend
       FROM pg_catalog.pg_class c JOIN pg_catalog.pg_roles o ON o.oid = c.relowner
      WHERE c.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = 'shardid') AND c.relkind = 'r' AND NOT o.rolsuper
@@ -42,7 +38,7 @@ BEGIN
     HAVING pg_catalog.count(*) FILTER (WHERE c.relname IN ('catalog', 'map', 'move', 'leftover')) = 4;
     IF FOUND THEN
         RAISE EXCEPTION 'the catalog in schema shardid is of role %, which is no superuser, and a superuser reads nothing of that', pg_catalog.quote_ident(stranger)
-            USING ERRCODE = '55000', HINT = pg_catalog.format('where it is this program''s, of an earlier `url`, give it to a superuser: `%s` there', mend);
+            USING ERRCODE = '55000', HINT = pg_catalog.format('connect as that role again, or put the catalog away, since its owner may have had it do more: `%s` there, and `shardid catalog rebuild` makes it from the nodes', mend);
     END IF;
 END
 $do$

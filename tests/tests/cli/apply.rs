@@ -176,7 +176,7 @@ fn a_role_that_owns_its_database_needs_no_superuser() {
 
 /// To move shards takes a superuser. As one the program took the catalog for lost, and no hint led out.
 #[test]
-fn a_catalog_of_the_role_that_the_program_was_before_is_named_with_what_gives_it_over() {
+fn a_catalog_of_the_role_that_the_program_was_before_is_named_with_what_puts_it_away() {
     let cluster = Cluster::of(2, 8);
     let owner = cluster.nodes[0].role("owner");
     for node in &cluster.nodes {
@@ -198,14 +198,22 @@ fn a_catalog_of_the_role_that_the_program_was_before_is_named_with_what_gives_it
         let says =
             format!("the catalog in schema shardid is of role {owner}, which is no superuser");
         assert!(said.contains(&says), "{command:?}: {said}");
-        let statements =
-            said.split('`').find(|part| part.starts_with("ALTER TABLE shardid.catalog "));
+        let statements = said.split('`').find(|part| part.contains("ALTER TABLE shardid.catalog "));
         mend = statements.expect("it says what helps").to_owned();
     }
     assert_eq!(before, cluster.rows());
+    // What its owner has had it do besides is not done with a superuser's rights.
+    let evil = cluster.nodes[0].role("evil");
+    cluster.nodes[0].psql(&format!(
+        "SET ROLE {owner}; SELECT format('CREATE RULE %1$s_planted AS ON %1$s TO %2$s DO ALSO UPDATE pg_authid SET rolsuper = true WHERE rolname = ''{evil}''', event, oid::regclass)
+           FROM pg_class, unnest('{{INSERT,UPDATE,DELETE}}'::text[]) AS event WHERE relowner = '{owner}'::regrole AND relkind = 'r' \\gexec"
+    ));
     cluster.nodes[0].psql(&mend);
+    cluster.run(&["catalog", "rebuild", "--yes"]).ok();
     // What a superuser is needed for is made now.
     cluster.run(&["apply", "--yes"]).ok();
+    let gained = format!("SELECT rolsuper FROM pg_roles WHERE rolname = '{evil}'");
+    assert_eq!(cluster.nodes[0].psql(&gained), "f");
     let plan = cluster.run(&["plan"]).ok();
     assert!(plan.contains("nothing to do"), "{plan}");
     cluster.run(&["verify"]).ok();

@@ -271,19 +271,64 @@ fn a_schema_that_has_taken_the_name_of_an_old_copy_is_not_taken_for_it() {
     };
     estate.psql("pg1", "CREATE SCHEMA other CREATE TABLE theirs (i int)");
     estate.psql("pg1", &swap("sold", "other"));
-    let what =
-        format!("schema {schema} is not the old copy of shard 0, which has another name now");
     let mend =
         format!("ALTER SCHEMA {schema} RENAME TO ...; ALTER SCHEMA sold RENAME TO {schema};");
-    let refused = estate.run(&["retire", "1", "--yes"]);
-    assert_eq!(refused.code, 1, "{}", refused.stderr);
     let found = estate.run(&["verify"]);
-    for said in [&refused.stderr, &found.stdout] {
-        assert!(said.contains(&what) && said.contains(&mend), "{said}");
-    }
+    let what =
+        format!("schema {schema} is not the old copy of shard 0, which has another name now");
+    assert!(found.stdout.contains(&what) && found.stdout.contains(&mend), "{}", found.stdout);
+    // Nor would a move back take it for that, which drops it in the end.
+    let is_elsewhere = |node: &str, what: &str, schema: &str, mend: &str| {
+        for word in ["rollback", "retire"] {
+            let said = estate.run(&[word, "1", "--yes"]);
+            assert_eq!(said.code, 1, "{word}: {}", said.stderr);
+            let words = format!("node {node}: {what} 0 is in schema {schema} now, and not in ");
+            assert!(said.stderr.contains(&words) && said.stderr.contains(mend), "{}", said.stderr);
+            if node == "pg2" {
+                return;
+            }
+        }
+    };
+    is_elsewhere("pg1", "the old copy of shard", "sold", &mend);
+    // It was said to be dropped, and stayed.
+    estate.psql("pg1", &format!("ALTER SCHEMA {schema} RENAME TO other"));
+    let mend = format!("`ALTER SCHEMA sold RENAME TO {schema};` there");
+    is_elsewhere("pg1", "the old copy of shard", "sold", &mend);
+    estate.psql("pg1", &format!("ALTER SCHEMA sold RENAME TO {schema}"));
+    // The copy that is left goes at the end of a move back.
+    estate.psql(
+        "pg2",
+        &format!(
+            "CREATE SCHEMA other CREATE TABLE t (id bigint PRIMARY KEY); {}",
+            swap("sold", "other")
+        ),
+    );
+    is_elsewhere("pg2", "shard", "sold", "ALTER SCHEMA sold RENAME TO");
+    estate.psql("pg2", &swap("other", "sold"));
+    estate.psql("pg1", &swap("sold", "other"));
     estate.psql("pg1", &swap("other", "sold"));
     estate.run(&["retire", "1", "--yes"]).ok();
     let left =
         "SELECT string_agg(nspname, ' ') FROM pg_namespace WHERE nspname IN ('sold', 'other')";
     assert_eq!(estate.psql("pg1", left), "other");
+}
+
+/// One that got the name before the move began to keep it was moved instead, and the shard was nowhere.
+#[test]
+fn a_schema_that_takes_a_shards_name_while_a_move_begins_is_not_moved() {
+    let (estate, schema) = (Estate::start(2, 2), schema(0));
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY); CREATE SCHEMA other CREATE TABLE t (id bigint PRIMARY KEY) CREATE SEQUENCE shard_id_seq"));
+    let held = estate.run_held("copying/before-MakeSchema", &["move", "0", "--to", "pg2", "--yes"]);
+    estate.psql(
+        "pg1",
+        &format!("ALTER SCHEMA {schema} RENAME TO ours; ALTER SCHEMA other RENAME TO {schema}"),
+    );
+    let run = held.let_go();
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    let words = "shard 0 is in schema ours now, and not in ";
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+    estate.run(&["abort", "1", "--yes"]).ok();
+    estate.psql("pg1", &format!("ALTER SCHEMA {schema} RENAME TO other; ALTER SCHEMA ours RENAME TO {schema}; SELECT next_id(0)"));
+    estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
+    estate.psql("pg2", &format!("INSERT INTO {schema}.t SELECT next_id(0)"));
 }

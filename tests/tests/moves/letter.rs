@@ -187,6 +187,16 @@ fn no_setting_of_a_database_changes_what_is_copied() {
     estate.run(&moving).ok();
     let run = estate.run(&["verify", "--data"]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    // Of settings that stay behind the program's own are not told.
+    let back = (0..4).find(|other| *other != shard && estate.home(*other) == "pg2");
+    let next =
+        estate.run(&["move", &back.expect("it has some").to_string(), "--to", "pg1", "--dry-run"]);
+    assert!(
+        next.stderr.contains("settings of database app (")
+            && !next.stderr.contains("settings of role shardid"),
+        "{}",
+        next.stderr
+    );
     let reset = "ALTER DATABASE app RESET ALL; ALTER ROLE postgres IN DATABASE app RESET ALL";
     estate.node("pg2").psql("postgres", reset);
     assert_eq!(estate.psql("pg2", &rows), before);
@@ -195,4 +205,24 @@ fn no_setting_of_a_database_changes_what_is_copied() {
     estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
     estate.node("pg1").psql("postgres", reset);
     assert_eq!(estate.psql("pg1", &rows), before);
+}
+
+/// Categories of settings and descriptions of objects are told in the server's language: no shard could be moved.
+#[test]
+fn a_server_may_speak_another_language() {
+    let estate = Estate::start_with(2, 4, |_, builder| builder.conf("lc_messages = 'C.UTF-8'"));
+    let category = "SELECT category FROM pg_settings WHERE name = 'max_stack_depth'";
+    if estate.psql("pg1", category).starts_with("Resource Usage") {
+        println!("PostgreSQL's German words are not installed here: nothing to look at");
+        return;
+    }
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    estate.make_tables(shard);
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    let found = estate.run(&["verify", "--data"]);
+    assert_eq!(found.code, 0, "{}{}", found.stdout, found.stderr);
+    estate.run(&["rollback", &estate.last_move(shard), "--yes"]).ok();
+    estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+    estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
+    estate.assert_no_trace(shard);
 }

@@ -30,4 +30,6 @@ SELECT 'settings' AS kind,
               array_to_string(s.setconfig, ', ')), true
   FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase AND d.datname = current_database()
   LEFT JOIN pg_roles r ON r.oid = s.setrole
+ -- What the roles have that follow is the program's own.
+ WHERE coalesce(r.rolname !~ '^(shardid_(move|back)_[0-9]+$|shardid/)', true)
  ORDER BY is_of_database, kind, what
