@@ -70,6 +70,12 @@ pub(crate) async fn check_all(
             if pace.way_back {
                 failures.extend(nodes::follow(&mut servers, pair.0, pair.1, dry_run).await?);
             }
+            for (node, copies) in [(pair.1, true), (pair.0, false)] {
+                if copies || pace.way_back {
+                    let follower = servers.get_mut(node).expect("connected above");
+                    failures.extend(failures_of(node, nodes::goes_by(follower, copies).await?));
+                }
+            }
             compared.push(pair);
         }
         let found = check_one(&mut servers, &earlier, planned, &mut told, &mut failures).await?;
@@ -184,6 +190,14 @@ pub(super) async fn check_again(context: &mut MoveContext<'_>) -> Result<(), Fai
             nodes::server_problems(&mut context.target).await?,
         ));
         let way_back = context.record.way_back;
+        for (server, copies) in [(&mut context.target, true), (&mut context.source, false)] {
+            if copies || way_back {
+                failures.extend(failures_of(
+                    &server.node.clone(),
+                    nodes::goes_by(server, copies).await?,
+                ));
+            }
+        }
         let missing =
             capacity::missing_for_one(&mut context.source, &mut context.target, way_back).await?;
         failures.extend(missing);

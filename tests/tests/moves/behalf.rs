@@ -363,6 +363,21 @@ fn a_session_that_begins_as_another_role_is_a_superusers_all_the_same() {
             "SET ROLE postgres; CREATE ROLE nobody; ALTER DATABASE app SET role = 'nobody'",
         );
     }
+    // From 16 on what follows is a session of the program's role, too.
+    if estate.psql("pg2", "SELECT current_setting('server_version_num')::int >= 160000") == "t" {
+        let refused = estate.run(&MOVE).refused();
+        let hint = "ALTER ROLE postgres IN DATABASE app SET role = 'none'";
+        for node in ["pg1", "pg2"] {
+            assert!(
+                refused.contains(&format!(
+                    "node {node}: what follows another node would go by role = nobody"
+                )),
+                "{refused}"
+            );
+            estate.node(node).psql("postgres", hint);
+        }
+        assert!(refused.contains(hint), "{refused}");
+    }
     estate.run(&MOVE).ok();
 }
 

@@ -180,7 +180,7 @@ fn no_setting_of_a_database_changes_what_is_copied() {
         {
             let hint = format!("ALTER ROLE postgres IN DATABASE app SET {name} = '{value}'");
             assert!(refused.contains(&hint), "{refused}");
-            estate.psql("pg2", &hint);
+            estate.node("pg2").psql("postgres", &hint);
         }
         estate.assert_no_streams();
     }

@@ -2,7 +2,6 @@
 
 use shardid_cluster::Shard;
 
-use super::nodes::superuser;
 use crate::failure::Failure;
 use crate::moving::move_session::MoveSession;
 use crate::moving::problem::{Problem, failures_of};
@@ -119,9 +118,5 @@ pub(super) async fn target_problems(
     problems.extend(target.rows(query).await?);
     let there = powers(target, &needs.owners).await?;
     problems.extend(gained(&needs.powers, &there));
-    // Of who is none is said that it has to be one; files of settings are read by no other.
-    if superuser(target).await? {
-        problems.extend(target.rows(sqlx::query_as(sql!("move/check/reads_by.sql"))).await?);
-    }
     Ok(problems)
 }

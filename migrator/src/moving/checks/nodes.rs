@@ -54,6 +54,18 @@ pub(super) async fn follow(
     outcome
 }
 
+/// By which settings what follows would not do what it should there. `copies`: whether it brings rows that are there first.
+pub(super) async fn goes_by(
+    follower: &mut MoveSession,
+    copies: bool,
+) -> Result<Vec<Problem>, Failure> {
+    // Of who is none is said that it has to be one; files of settings are read by no other.
+    match superuser(follower).await? {
+        true => follower.rows(sqlx::query_as(sql!("move/check/reads_by.sql")).bind(copies)).await,
+        false => Ok(Vec::new()),
+    }
+}
+
 /// Whether we are a superuser there.
 pub(super) async fn superuser(server: &mut MoveSession) -> Result<bool, Failure> {
     let query = sqlx::query_scalar(sql!("follow/superuser.sql"));

@@ -1,6 +1,7 @@
--- By which settings what follows another node would take the texts of a copy for something else. Up to 15 it has a role
--- of its own, which is given them; from 16 on its worker is a session of the role that subscribes, as this one, but for
+-- By which settings what follows another node would take the texts of a copy for something else, or be somebody else. Up to
+-- 15 it has a role of its own, which is given them; from 16 on its worker is a session of the role that subscribes, as this one, but for
 -- what this one has said itself. As a server ranks them: a role's in a database, a role's, a database's, all roles', its files'.
+-- Without a copy ($1 false) no text is read by them.
 WITH said AS (
     SELECT split_part(c.said, '=', 1) AS name, substr(c.said, strpos(c.said, '=') + 1) AS value,
            CASE WHEN s.setrole <> 0 AND s.setdatabase <> 0 THEN 1 WHEN s.setrole <> 0 THEN 2 WHEN s.setdatabase <> 0 THEN 3 ELSE 4 END AS place
@@ -11,7 +12,7 @@ WITH said AS (
     UNION ALL
     SELECT name, setting, 5 FROM pg_file_settings WHERE applied
 )
-SELECT format('what follows another node would read its rows by %s = %s, and not %s', m.name, s.value, m.value) AS problem,
+SELECT format('what follows another node would go by %s = %s, and not by %s', m.name, s.value, m.value) AS problem,
        format('ALTER ROLE %I IN DATABASE %I SET %s = %L; there, which is for the program''s own role alone',
               current_user, current_database(), m.name, m.value) AS hint
   FROM pg_database d
@@ -20,7 +21,9 @@ SELECT format('what follows another node would read its rows by %s = %s, and not
       ('client_encoding', pg_encoding_to_char(d.encoding),
        d.encoding <> 0 AND pg_char_to_encoding(s.value) NOT IN (0, d.encoding)),
       ('array_nulls', 'on', lower(s.value) NOT IN ('on', 'true', 'yes', '1')),
-      ('xmloption', 'content', lower(s.value) <> 'content')) AS m(name, value, differs) ON m.name = s.name
+      ('xmloption', 'content', lower(s.value) <> 'content'),
+      ('role', 'none', s.value <> 'none')) AS m(name, value, differs) ON m.name = s.name
  WHERE current_setting('server_version_num')::integer >= 160000
    AND m.differs
+   AND ($1 OR m.name = 'role')
  ORDER BY m.name
