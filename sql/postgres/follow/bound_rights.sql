@@ -2,7 +2,7 @@
 -- runs code of the schema's owners: checks, expressions of indexes, triggers. From 16 on it is
 -- applied with the rights of each table's owner. Up to 15 it is with those of the
 -- subscription's owner, which must be a superuser when it becomes that, and no longer: a role
--- of the same name that may write to this schema and has no password. Its code may give it one; no
+-- of the same name that may write to this schema, in this database, and has no password. Its code may give it one; no
 -- client may connect by it, as workers are not counted. Nobody sees it as a superuser, as
 -- all of it is one transaction. A copy is read as the server means text, whatever the settings of the database
 -- say: by client_encoding it would take what comes, which is in the database's, for another one.
@@ -27,6 +27,7 @@ BEGIN
                        'ALTER ROLE %1$I IN DATABASE %3$I SET xmloption = content',
                        'ALTER SUBSCRIPTION %1$I OWNER TO %1$I',
                        'ALTER ROLE %1$I NOSUPERUSER',
+                       'GRANT CONNECT ON DATABASE %3$I TO %1$I',
                        'GRANT USAGE ON SCHEMA %2$I TO %1$I']
                END) WITH ORDINALITY AS steps(step, n)
          WHERE s.subname = stream

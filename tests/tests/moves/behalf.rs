@@ -592,3 +592,27 @@ fn what_is_bound_to_a_function_does_not_call_another_one_when_it_has_moved() {
     estate.psql("pg1", &format!("DROP FUNCTION {schema}.sure(text)"));
     estate.run(&MOVE).ok();
 }
+
+/// What follows came into no database that not everybody may connect to, as where CONNECT is revoked from PUBLIC.
+#[test]
+fn a_database_need_not_let_everybody_connect() {
+    let (estate, schema) = (Estate::start(2, 2), schema(0));
+    for node in ["pg1", "pg2"] {
+        estate.psql(node, "REVOKE ALL ON DATABASE app FROM PUBLIC");
+    }
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY, n int)"));
+    estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
+    estate.psql("pg2", &format!("INSERT INTO {schema}.t SELECT next_id(0), 1"));
+    let rows = format!("SELECT count(*) FROM {schema}.t");
+    wait_until(Duration::from_secs(60), "the row in the old copy", || {
+        estate.psql("pg1", &rows) == "1"
+    });
+    estate.run(&["rollback", "1", "--yes"]).ok();
+    assert_eq!(estate.psql("pg1", &rows), "1");
+    estate.assert_no_streams();
+    // Nor does a right of a role that is gone stay on the database.
+    for node in ["pg1", "pg2"] {
+        let left = "SELECT count(*) FROM pg_database, aclexplode(datacl) AS acl LEFT JOIN pg_roles r ON r.oid = acl.grantee WHERE datname = 'app' AND r.oid IS NULL";
+        assert_eq!(estate.psql(node, left), "0");
+    }
+}

@@ -14,6 +14,7 @@ BEGIN
     EXCEPTION
         WHEN dependent_objects_still_exist OR lock_not_available THEN
             ALTER ROLE %1$I NOLOGIN NOBYPASSRLS PASSWORD NULL;
+            EXECUTE format('REVOKE ALL ON DATABASE %%1$I FROM %%2$I', current_database(), %1$L);
             FOR home IN SELECT n.nspname FROM pg_namespace n, aclexplode(n.nspacl) a WHERE a.grantee = %1$L::regrole LOOP
                 EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %%1$I FROM %%2$I', home, %1$L);
                 EXECUTE format('REVOKE ALL ON ALL ROUTINES IN SCHEMA %%1$I FROM %%2$I', home, %1$L);
