@@ -5,6 +5,7 @@ use shardid_cluster::{LeftoverKind, MoveState};
 use super::context::MoveContext;
 use super::drop_copy::drop_schema;
 use super::journal::Leftover;
+use super::old_copy::check_back;
 use super::take_away::{self, Kept};
 use super::{fence, stream};
 use crate::failure::Failure;
@@ -17,7 +18,8 @@ pub(super) async fn clean_up(context: &mut MoveContext<'_>) -> Result<(), Failur
     let Some(earlier) = context.record.rollback_of else {
         return stream::let_names(context).await;
     };
-    // Back where it was: the copy that was gone back from is of no use any more.
+    // Back where it was: the copy that was gone back from is of no use any more, unless somebody has dropped the other.
+    check_back(&mut context.target, &mut context.source, &context.record).await?;
     drop_schema(&mut context.source, &context.record).await?;
     context.forget(&[LeftoverKind::Schema], &context.record.schema.clone()).await?;
     for left in context.journal.leftovers(earlier).await? {

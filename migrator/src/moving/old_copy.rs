@@ -100,14 +100,40 @@ pub(super) async fn check_owner(
     old: &mut MoveSession,
     record: &Move,
 ) -> Result<(), Failure> {
-    let (owner, mut server, home) = owner(file, record).await?;
+    let (_, mut server, home) = owner(file, record).await?;
+    check_has_all(&mut server, &home, old, record).await
+}
+
+/// The same at the end of a move back, of the copy that was gone back from, and of the node that has the shard now.
+pub(super) async fn check_back(
+    server: &mut MoveSession,
+    copy: &mut MoveSession,
+    record: &Move,
+) -> Result<(), Failure> {
+    match Home::of(server, record.shard).await? {
+        Some(home) => check_has_all(server, &home, copy, record).await,
+        None => Err(Failure::new(format!(
+            "shard {} is not there any more: the copy in schema {} on {} is the last one",
+            record.shard, record.schema, copy.node
+        ))
+        .at(format!("node {}", server.node))
+        .hint("`shardid verify` says what is wrong there")),
+    }
+}
+
+async fn check_has_all(
+    server: &mut MoveSession,
+    home: &Home,
+    copy: &mut MoveSession,
+    record: &Move,
+) -> Result<(), Failure> {
     let of = |schema: &str| {
         sqlx::query_as::<_, (String, bool)>(sql!("move/clean/tables.sql")).bind(schema.to_owned())
     };
     // A table may have become a partition there since.
     let there = server.rows(of(&home.schema)).await?.into_iter().map(|(name, _)| name);
     let there: BTreeSet<String> = there.collect();
-    let had = old.rows(of(&record.schema)).await?;
+    let had = copy.rows(of(&record.schema)).await?;
     let missing: Vec<String> = had
         .into_iter()
         .filter(|(name, is_partition)| !is_partition && !there.contains(name))
@@ -116,9 +142,10 @@ pub(super) async fn check_owner(
     match missing.is_empty() {
         true => Ok(()),
         false => Err(Failure::new(format!(
-            "the old copy of schema {} on {} has tables that node {owner} has not: {}",
+            "the old copy of schema {} on {} has tables that node {} has not: {}",
             record.schema,
-            record.source,
+            copy.node,
+            server.node,
             missing.join(", ")
         ))
         .hint("where they were dropped or renamed on purpose, do the same in the old copy, then run the same command again")),

@@ -332,3 +332,38 @@ fn a_schema_that_takes_a_shards_name_while_a_move_begins_is_not_moved() {
     estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
     estate.psql("pg2", &format!("INSERT INTO {schema}.t SELECT next_id(0)"));
 }
+
+/// What was gone back from was dropped as of no use, and was the last one.
+#[test]
+fn a_move_back_does_not_drop_the_last_copy_of_anything() {
+    let (estate, schema) = (Estate::start(2, 2), schema(0));
+    let rows = format!("SELECT count(*) FROM {schema}.t");
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY); INSERT INTO {schema}.t SELECT next_id(0) FROM generate_series(1, 10)"));
+    estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
+    estate.run_cut("switched/before-OpenTarget", &["rollback", "1", "--yes"]);
+    let id = estate.last_move(0);
+    let is_kept = |words: &str| {
+        let stopped = estate.run(&["resume", &id]);
+        assert_eq!(stopped.code, 3, "{}", stopped.stderr);
+        assert!(stopped.stderr.contains(words), "{}", stopped.stderr);
+        assert_eq!(estate.psql("pg2", &rows), "10");
+    };
+    estate.psql(
+        "pg1",
+        &format!(
+            "SET session_replication_role = replica; ALTER TABLE {schema}.t SET SCHEMA public"
+        ),
+    );
+    is_kept(&format!("of schema {schema} on pg2 has tables that node pg1 has not: t"));
+    estate.psql("pg1", &format!("ALTER TABLE public.t SET SCHEMA {schema}"));
+    estate.run(&["resume", &id]).ok();
+    assert_eq!(estate.psql("pg1", &rows), "10");
+    estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
+    let second = estate.last_move(0);
+    estate.run_cut("switched/before-OpenTarget", &["rollback", &second, "--yes"]);
+    // All of it.
+    estate.psql("pg1", &format!("DROP SCHEMA {schema} CASCADE"));
+    let stopped = estate.run(&["resume", &estate.last_move(0)]);
+    assert_eq!(stopped.code, 3, "{}", stopped.stderr);
+    assert_eq!(estate.psql("pg2", &rows), "10");
+}
