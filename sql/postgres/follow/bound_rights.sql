@@ -27,7 +27,6 @@ BEGIN
                        'ALTER ROLE %1$I IN DATABASE %3$I SET xmloption = content',
                        'ALTER SUBSCRIPTION %1$I OWNER TO %1$I',
                        'ALTER ROLE %1$I NOSUPERUSER',
-                       'GRANT CONNECT ON DATABASE %3$I TO %1$I',
                        'GRANT USAGE ON SCHEMA %2$I TO %1$I']
                END) WITH ORDINALITY AS steps(step, n)
          WHERE s.subname = stream
@@ -39,6 +38,11 @@ BEGIN
     END LOOP;
     IF NOT FOUND OR current_setting('server_version_num')::integer >= 160000 THEN
         RETURN;
+    END IF;
+    IF NOT has_database_privilege(stream, current_database(), 'CONNECT') THEN
+        -- Of two that grant something on the same database at once, one fails: the second waits here.
+        PERFORM FROM pg_database WHERE datname = current_database() FOR UPDATE;
+        EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), stream);
     END IF;
     -- Code of all owners runs as that role. No view, which has its owner's rights; and what does more than its caller may
     -- it calls only where all of them may.

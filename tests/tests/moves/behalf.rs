@@ -616,3 +616,40 @@ fn a_database_need_not_let_everybody_connect() {
         assert_eq!(estate.psql(node, left), "0");
     }
 }
+
+/// What grants on a database as somebody else does failed: moves at once failed of each other.
+#[test]
+fn a_right_on_the_database_that_somebody_grants_meanwhile_is_waited_for() {
+    let (estate, schema) = (Estate::start(2, 2), schema(0));
+    let streams = "SELECT count(*) FROM pg_database, aclexplode(datacl) AS acl WHERE datname = 'app' AND acl.grantee::regrole::text ~ '^shardid_(move|back)_'";
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
+    // Nothing is granted where everybody may connect.
+    assert_eq!(estate.psql("pg1", streams), "0");
+    estate.run(&["rollback", "1", "--yes"]).ok();
+    for node in ["pg1", "pg2"] {
+        estate.psql(node, "CREATE ROLE alice; REVOKE ALL ON DATABASE app FROM PUBLIC");
+    }
+    let granting = |node: &str| {
+        let mut client = estate.node(node).connect("app");
+        client
+            .batch_execute("BEGIN; GRANT TEMP ON DATABASE app TO alice")
+            .expect("nobody is in its way");
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(2500));
+            client.batch_execute("COMMIT").expect("it is open");
+        })
+    };
+    let held = estate.run_held("copying/before-Subscribe", &MOVE);
+    let other = granting("pg2");
+    let run = held.let_go();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    other.join().expect("it has ended");
+    let other = granting("pg1");
+    estate.run(&["retire", &estate.last_move(0), "--yes"]).ok();
+    other.join().expect("it has ended");
+    estate.assert_no_streams();
+    for node in ["pg1", "pg2"] {
+        assert_eq!(estate.psql(node, streams), "0");
+    }
+}

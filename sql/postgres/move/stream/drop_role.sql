@@ -8,6 +8,8 @@ DECLARE
     home name;
 BEGIN
     SET LOCAL lock_timeout = '5s';
+    -- Of two that take away a right on the same database at once, one fails: the second waits here.
+    PERFORM FROM pg_database d, aclexplode(d.datacl) a WHERE d.datname = current_database() AND a.grantee = %1$L::regrole FOR UPDATE OF d;
     BEGIN
         DROP OWNED BY %1$I;
         DROP ROLE %1$I;
