@@ -136,7 +136,7 @@ async fn check_has_all(
     let had = copy.rows(of(&record.schema)).await?;
     let missing: Vec<String> = had
         .into_iter()
-        .filter(|(name, is_partition)| !is_partition && !there.contains(name))
+        .filter(|(name, may_miss)| !may_miss && !there.contains(name))
         .map(|(name, _)| name)
         .collect();
     match missing.is_empty() {
