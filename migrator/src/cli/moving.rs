@@ -35,11 +35,24 @@ pub(crate) struct MoveOptions {
     pub(crate) lag_mb_max: Option<u32>,
 }
 
+/// How the rows of a shard are copied.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct CopyOptions {
+    /// By how many sessions at once the rows of a shard are copied, large tables in parts
+    ///
+    /// With 1, PostgreSQL's own workers copy them, a table each.
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=32))]
+    pub(crate) jobs: u16,
+}
+
 /// How several moves are made.
 #[derive(Debug, Args)]
 pub(crate) struct ManyMoves {
     #[command(flatten)]
     pub(crate) options: MoveOptions,
+
+    #[command(flatten)]
+    pub(crate) copy: CopyOptions,
 
     /// Do not have the old copy follow the new one: there is no rollback then
     #[arg(long)]

@@ -27,6 +27,7 @@ impl From<MoveOptions> for Options {
         Self {
             fence_max: Duration::from_secs(options.fence_seconds_max.into()),
             verify: options.verify,
+            jobs: 1,
             stall_max: Duration::from_secs(options.stall_seconds_max.into()),
             lag_max_bytes: options.lag_mb_max.map(|mb| i64::from(mb) * 1_000_000),
             accept_loss: false,
@@ -127,7 +128,11 @@ async fn make(
         return Ok(());
     }
     let text = view::plan(&planned);
-    let pace = Pace { parallel: how.parallel.into(), way_back: !how.no_rollback };
+    let pace = Pace {
+        parallel: how.parallel.into(),
+        jobs: how.copy.jobs.into(),
+        way_back: !how.no_rollback,
+    };
     if how.dry_run {
         print(&text)?;
         check_all(file, &planned, true, pace).await?;
@@ -200,7 +205,8 @@ async fn make_one(
     let id = journal.plan(shard, &source, &target, None, schema, !how.no_rollback).await?;
     drop(journal);
     moving::line(format_args!("move {id}: shard {shard} from {source} to {target}"));
-    let entered = MoveContext::enter(file, id, Options::from(how.options)).await;
+    let options = Options { jobs: how.copy.jobs, ..how.options.into() };
+    let entered = MoveContext::enter(file, id, options).await;
     let mut context = entered.map_err(|failure| {
         failure.standing().hint(format!("`shardid resume {id}` or `shardid abort {id}`"))
     })?;
@@ -285,7 +291,8 @@ pub(super) async fn resume(file: Option<&Path>, args: &Standing) -> Result<(), F
         return Ok(());
     }
     moving::watch_for_interrupts(false);
-    let options = Options { accept_loss: args.accept_loss, ..args.options.into() };
+    let options =
+        Options { accept_loss: args.accept_loss, jobs: args.copy.jobs, ..args.options.into() };
     if let Some(gone) = &args.gone {
         let how = Without { gives_up: false, accept_loss: args.accept_loss };
         let state = moving::end_without(&file, args.id, gone, how)

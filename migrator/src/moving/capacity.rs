@@ -15,6 +15,8 @@ use crate::postgres::sql;
 pub(crate) struct Pace {
     /// How many at once.
     pub(crate) parallel: u64,
+    /// By how many sessions at once the rows of each are copied.
+    pub(crate) jobs: u64,
     /// Whether old copies follow.
     pub(crate) way_back: bool,
 }
@@ -56,6 +58,18 @@ impl Share {
 
     /// Sessions of the program on the node.
     fn sessions(self, pace: Pace) -> u64 {
+        let copying = match pace.jobs {
+            ..2 => 0,
+            jobs => {
+                let (leaving, coming) =
+                    (self.left.min(pace.parallel), self.reached.min(pace.parallel));
+                jobs * (leaving + coming)
+            }
+        };
+        copying + self.sessions_of_moves(pace)
+    }
+
+    fn sessions_of_moves(self, pace: Pace) -> u64 {
         let here = (self.left + self.reached).min(pace.parallel);
         // On the journal there is one at work, and one that reads the map for a node that is told;
         // beside moves of other nodes one that watches, and one by which this node is told.
@@ -114,7 +128,7 @@ pub(super) async fn missing_for_one(
     target: &mut MoveSession,
     way_back: bool,
 ) -> Result<Vec<Failure>, Failure> {
-    let pace = Pace { parallel: 1, way_back };
+    let pace = Pace { parallel: 1, jobs: 1, way_back };
     let (left, reached) =
         (Share { left: 1, ..Share::default() }, Share { reached: 1, ..Share::default() });
     let mut failures = Vec::new();
@@ -179,6 +193,7 @@ fn too_low(node: &NodeName, bounds: &[Bound], share: Share, pace: Pace) -> Vec<F
         let value = of_setting.map(would_do).max().unwrap_or_default();
         let fewer = match (what.as_str(), pace.parallel) {
             ("connections", 2..) => "; or `--parallel` less",
+            ("connections", _) if pace.jobs > 1 => "; or `--jobs` less",
             ("connections", _) => "; or have fewer clients connected",
             _ if share.left + share.reached > 1 => {
                 "; or move fewer shards, and `shardid retire` before the next"
@@ -205,7 +220,7 @@ mod tests {
     #[test]
     fn many_moves_take_what_those_at_once_and_those_that_follow_take() {
         let takes = |left, reached, parallel, way_back, what| {
-            share(left, reached).takes(what, Pace { parallel, way_back })
+            share(left, reached).takes(what, Pace { parallel, jobs: 1, way_back })
         };
         // One move: two workers where it goes, then one where it was.
         assert_eq!(takes(0, 1, 1, true, "workers"), 2);
@@ -228,10 +243,17 @@ mod tests {
 
     #[test]
     fn sessions_are_counted_for_the_moves_at_once_alone() {
-        let takes =
-            |share: Share, parallel| share.takes("connections", Pace { parallel, way_back: true });
+        let takes = |share: Share, parallel| {
+            share.takes("connections", Pace { parallel, jobs: 1, way_back: true })
+        };
         assert_eq!(takes(share(12, 0), 8), 24);
         assert_eq!(takes(share(0, 2), 8), 6);
+        let by = |jobs, share: Share| {
+            share.takes("connections", Pace { parallel: 8, jobs, way_back: true })
+        };
+        // Those of a move, and those that copy.
+        assert_eq!(by(4, share(0, 2)), 6 + 8);
+        assert_eq!(by(4, share(2, 0)), 6 + 8);
         let journal = |left, written_down| Share {
             left,
             written_down,
@@ -253,7 +275,7 @@ mod tests {
             taken,
         };
         let node = NodeName::new("a").unwrap();
-        let pace = Pace { parallel: 2, way_back: true };
+        let pace = Pace { parallel: 2, jobs: 1, way_back: true };
         let failures = too_low(&node, &[bound("slots", 3), bound("origins", 1)], share(0, 2), pace);
         let said: Vec<String> = failures.iter().map(|it| format!("{it:?}")).collect();
         assert_eq!(said.len(), 2, "{said:?}");

@@ -97,6 +97,8 @@ impl ClaimedMove {
             progress,
             compared: None,
             compares_slowly: false,
+            dumped: None,
+            finds_rows: false,
             source_checked: false,
             outwaited: 0,
             journal,

@@ -1,9 +1,11 @@
 //! A move on its way: the journal's record, and a hand on each server it needs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use shardid_cluster::{LeftoverKind, MoveEvent};
 
+use super::dumped_schema::DumpedSchema;
 use super::journal::{Move, MoveJournal};
 use super::move_session::MoveSession;
 use super::options::Options;
@@ -18,6 +20,10 @@ pub(crate) struct MoveContext<'a> {
     pub(crate) record: Move,
     pub(crate) options: Options,
     pub(super) progress: MoveProgress,
+    /// The definitions that this run carries over, once it has read them.
+    pub(super) dumped: Option<Arc<DumpedSchema>>,
+    /// Whether this run has seen that the copy has the indexes by which a stream finds rows.
+    pub(super) finds_rows: bool,
     /// As of which state of tables and target this run has compared all rows.
     pub(super) compared: Option<Marks>,
     /// Whether it took longer than writers may wait.

@@ -12,7 +12,7 @@ use super::outcome::Fence;
 use super::watch::Sessions;
 use super::{
     ahead, back, carry, checks, clean, compare, fence, following, origin, schema, sequences, stop,
-    stream, throttle, unseen, watch,
+    stream, subscribe, throttle, unseen, watch,
 };
 use crate::cuts;
 use crate::failure::Failure;
@@ -276,7 +276,7 @@ async fn take(
         }
         Effect::MakeSchema => schema::make(context).await?,
         Effect::Publish => stream::publish(context).await?,
-        Effect::Subscribe => stream::subscribe(context).await?,
+        Effect::Subscribe => subscribe::subscribe(context).await?,
         Effect::AwaitCopy => following::await_copy(context).await?,
         Effect::MakeIndexes => schema::make_indexes(context).await?,
         Effect::PrepareWayBack => stream::prepare_way_back(context).await?,

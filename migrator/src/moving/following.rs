@@ -23,14 +23,14 @@ const CLOSE_BYTES: i64 = 256 * 1024;
 const ERRORS_MAX: i64 = 5;
 
 /// How often the definitions are looked at, to stop before all is copied in vain.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// How long a stream may be without a reader, which its server starts anew every 5 s, before
 /// it is asked why.
 const UNREAD_MAX: Duration = Duration::from_secs(8);
 
 /// How often it is asked how far the copy is.
-const ASK_EVERY: Duration = Duration::from_millis(500);
+pub(super) const ASK_EVERY: Duration = Duration::from_millis(500);
 
 #[derive(sqlx::FromRow)]
 struct Copying {
@@ -150,7 +150,7 @@ impl Reading {
 }
 
 /// Since when something has not changed.
-struct StallTimeout<T>(Option<(T, Instant)>);
+pub(super) struct StallTimeout<T>(Option<(T, Instant)>);
 
 impl<T> Default for StallTimeout<T> {
     fn default() -> Self {
@@ -160,7 +160,7 @@ impl<T> Default for StallTimeout<T> {
 
 impl<T: PartialEq> StallTimeout<T> {
     /// Notes how far something is, and fails where that has long been the same.
-    fn see(&mut self, context: &MoveContext<'_>, far: T) -> Result<(), Failure> {
+    pub(super) fn see(&mut self, context: &MoveContext<'_>, far: T) -> Result<(), Failure> {
         match &self.0 {
             Some((before, since)) if *before == far => {
                 if since.elapsed() < context.options.stall_max {

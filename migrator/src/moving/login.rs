@@ -21,8 +21,10 @@ const SUBSCRIBE_MAX: Duration = Duration::from_secs(60);
 pub(super) struct NewStream<'a> {
     pub(super) name: &'a str,
     pub(super) schema: &'a str,
-    /// Whether it brings what is there first, and is at work at once.
+    /// Whether it brings what is there first.
     pub(super) copy: bool,
+    /// Whether it is at work at once.
+    pub(super) enabled: bool,
 }
 
 /// Has a node follow another, unless it does.
@@ -51,8 +53,10 @@ pub(super) async fn subscribe(
         follower.assure().await?;
         let way_in = way_in(follower, publisher, Which::Known).await?;
         let copy = if stream.copy { "true" } else { "false" };
-        let said = [("stream", stream.name), ("schema", stream.schema), ("copy", copy)];
+        let enabled = if stream.enabled { "true" } else { "false" };
+        let said = [("stream", stream.name), ("schema", stream.schema)];
         say(follower, &said).await?;
+        say(follower, &[("copy", copy), ("enabled", enabled)]).await?;
         say(follower, &[("way_in", &way_in)]).await?;
         follower.block(sql!("follow/subscribe.sql")).await?;
         follower.block(sql!("follow/bound_rights.sql")).await

@@ -184,6 +184,7 @@ async fn open_as_a_move_was_to(
     };
     let options = Options {
         fence_max: Duration::ZERO,
+        jobs: 1,
         verify: Verify::None,
         stall_max: Duration::ZERO,
         lag_max_bytes: None,
@@ -196,6 +197,8 @@ async fn open_as_a_move_was_to(
         progress: MoveProgress::of(shard),
         compared: None,
         compares_slowly: false,
+        dumped: None,
+        finds_rows: false,
         source_checked: false,
         outwaited: 0,
         journal: MoveJournal::open(file).await?,

@@ -20,6 +20,8 @@ pub(crate) enum Verify {
 pub(crate) struct Options {
     pub(crate) fence_max: Duration,
     pub(crate) verify: Verify,
+    /// By how many sessions at once the rows of a shard are copied; by PostgreSQL's own workers where it is one.
+    pub(crate) jobs: u16,
     /// How long a copy or a stream may stand still.
     pub(crate) stall_max: Duration,
     /// How far standbys of the target may be behind.
@@ -27,4 +29,11 @@ pub(crate) struct Options {
     /// Whether the target of a switched move is opened although it may have lost rows, and a copy dropped that
     /// may have rows which its source has lost.
     pub(crate) accept_loss: bool,
+}
+
+impl Options {
+    /// Whether rows are copied by the program, and not by PostgreSQL's own workers.
+    pub(super) fn is_by_parts(&self) -> bool {
+        self.jobs > 1
+    }
 }

@@ -6,6 +6,7 @@
 //! transaction, so that it may be cut and done again.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use shardid_cluster::{LeftoverKind, MoveKind, NodeName};
@@ -14,6 +15,7 @@ use super::checks::check_owners;
 use super::context::MoveContext;
 use super::copies::check_new_copy;
 use super::dumped::{Dump, description, entry};
+use super::dumped_schema::DumpedSchema;
 use super::fingerprint;
 use super::journal::Move;
 use super::move_session::{Batch, MoveSession, WAIT_MAX};
@@ -40,7 +42,11 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     }
     context.leave_on_target(LeftoverKind::Schema, &schema).await?;
     let parts = parts(context).await?;
-    if !exists(context).await? {
+    let is_there = exists(context).await?;
+    // Where a stream begins when all is copied, the rows need not be found before that. Where an earlier program has made
+    // the copy, it may have done either.
+    let (early, late) = parts.split(is_there || context.options.is_by_parts());
+    if !is_there {
         cuts::at(format_args!("made/dumped"));
         let stream = context.record.stream();
         stream::let_others(&mut context.target, &stream, &schema).await?;
@@ -49,41 +55,69 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
             .bind(schema);
         let mut guard: Vec<String> = context.source.column(guard).await?;
         guard.extend(sequences::closing_new(context).await?);
-        let texts = parts.dump.sql_of(&parts.early, &parts.of_others).await?;
+        let texts = parts.dump.sql_of(&early, &parts.of_others).await?;
         let query = sqlx::query_as(sql!("move/carry/default_privileges.sql"));
         let rights: Vec<(String, bool)> = context.target.rows(query).await?;
         let of = |before: bool| {
             rights.iter().filter(move |(_, is_before)| *is_before == before).map(|(s, _)| s.clone())
         };
         let statements = of(true).chain(texts).chain(guard).chain(of(false)).collect();
-        let late = parts.dump.sql_of(&parts.late, &parts.of_others).await?;
+        let late = parts.dump.sql_of(&late, &parts.of_others).await?;
         // No rows are read for them; they call what owners have written, as the CHECK of a domain.
         if let Err(failure) = run(context, statements, Part::Early { late }).await {
             // What does not fit may be what was changed meanwhile, for which going on is of no use.
             check_definitions(context).await?;
             return Err(failure);
         }
+        context.finds_rows = !context.options.is_by_parts();
     } else {
         stream::keep_name(&mut context.target, &context.record).await?;
     }
     // Before the rows are copied, not when all of them have been.
-    let early = parts.dump.definitions_of(&parts.early).await?;
-    let late = to_come(&parts.dump.definitions_of(&parts.late).await?);
+    let early = parts.dump.definitions_of(&early).await?;
+    let late = to_come(&parts.dump.definitions_of(&late).await?);
     compare(context, without(early, &late), &late).await
+}
+
+/// Makes the indexes by which the rows are found that a stream changes, unless that is done.
+pub(super) async fn make_identity(context: &mut MoveContext<'_>) -> Result<(), Failure> {
+    if context.finds_rows {
+        return Ok(());
+    }
+    check_definitions(context).await?;
+    let parts = parts(context).await?;
+    let there = post_data(context).await?;
+    if !has_all(&there, &parts.identity) {
+        context.say("making indexes of keys");
+        let texts = parts.dump.sql_of(&parts.identity, &parts.of_others).await?;
+        run(context, texts, Part::Identity).await?;
+    }
+    context.finds_rows = true;
+    Ok(())
+}
+
+/// What the copy has of what comes after the tables, a line of contents each.
+async fn post_data(context: &MoveContext<'_>) -> Result<Vec<String>, Failure> {
+    Dump::of(&context.target, &context.record.schema, context.options.stall_max)
+        .await?
+        .contents("post-data")
+        .await
+}
+
+/// Whether all of some lines are among those of a copy. They are made in one transaction: if one is missing, all are.
+fn has_all(there: &[String], lines: &[String]) -> bool {
+    let there: BTreeSet<&str> = there.iter().filter_map(|line| description(line)).collect();
+    lines.iter().all(|line| description(line).is_some_and(|what| there.contains(what)))
 }
 
 /// Makes what was left out, unless that is done, and compares the copies.
 pub(super) async fn make_indexes(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     check_definitions(context).await?;
+    // Read once more: it is the last look at all that pg_dump says before the copy is called whole.
+    context.dumped = None;
     let parts = parts(context).await?;
-    let there = Dump::of(&context.target, &context.record.schema, context.options.stall_max)
-        .await?
-        .contents("post-data")
-        .await?;
-    let there: BTreeSet<&str> = there.iter().filter_map(|line| description(line)).collect();
-    // They are made in one transaction: if one is missing, all are.
-    let is_there = |line: &String| description(line).is_some_and(|what| there.contains(what));
-    if !parts.late.iter().all(is_there) {
+    let there = post_data(context).await?;
+    if !has_all(&there, &parts.late) {
         context.say("making indexes");
         let texts = parts.dump.sql_of(&parts.late, &parts.of_others).await?;
         run(context, texts, Part::Late).await?;
@@ -296,6 +330,8 @@ async fn exists(context: &mut MoveContext<'_>) -> Result<bool, Failure> {
 enum Part {
     /// The schema, and what rows need: each statement is to be over soon. What waits for the copy is tried on it.
     Early { late: Vec<String> },
+    /// The indexes by which rows are found, where they wait for the copy.
+    Identity,
     /// What waits for the copy.
     Late,
 }
@@ -331,18 +367,30 @@ async fn run_in_open(
             // With the schema, before anybody sees it: what follows goes by its name.
             stream::keep_new_name(&mut context.target, &context.record).await
         }
+        Part::Identity => {
+            as_long_as_it_takes(context, statements).await?;
+            check_made(context, false).await
+        }
         Part::Late => {
-            for statement in statements {
-                let step = context.target.step(&statement).await?;
-                if let Batch::LockTimeout = step {
-                    return Err(locked(context));
-                }
-            }
+            as_long_as_it_takes(context, statements).await?;
             let states = states_of_keys(context).await?;
             quickly(context, states).await?;
             check_made(context, true).await
         }
     }
+}
+
+/// Runs statements that read all rows.
+async fn as_long_as_it_takes(
+    context: &mut MoveContext<'_>,
+    statements: Vec<String>,
+) -> Result<(), Failure> {
+    for statement in statements {
+        if let Batch::LockTimeout = context.target.step(&statement).await? {
+            return Err(locked(context));
+        }
+    }
+    Ok(())
 }
 
 /// What pg_dump does not write of triggers by which keys are kept.
@@ -441,31 +489,29 @@ async fn step_within(
     ended.map_or(outcome, Err)
 }
 
-/// A dump of a schema's definitions, with its list of contents in two parts.
-struct Parts {
-    dump: Dump,
-    /// What rows need to be copied and found.
-    early: Vec<String>,
-    /// What waits for the copy.
-    late: Vec<String>,
-    /// What of it is between tables of several owners.
-    of_others: BTreeSet<String>,
-}
-
-async fn parts(context: &mut MoveContext<'_>) -> Result<Parts, Failure> {
+/// The definitions of the source, as they were when this run first looked: whoever calls this has looked that they are
+/// what they were, or does before anything comes of it.
+async fn parts(context: &mut MoveContext<'_>) -> Result<Arc<DumpedSchema>, Failure> {
+    if let Some(known) = &context.dumped {
+        return Ok(Arc::clone(known));
+    }
     let query = sqlx::query_scalar(sql!("move/carry/identity_indexes.sql"))
         .bind(context.record.schema.as_str());
     let identity: Vec<String> = context.source.column(query).await?;
     let identity: BTreeSet<String> = identity.into_iter().collect();
     let dump = Dump::of(&context.source, &context.record.schema, context.options.stall_max).await?;
     let mut early = dump.contents("pre-data").await?;
-    let (first, late): (Vec<_>, Vec<_>) =
-        dump.contents("post-data").await?.into_iter().partition(|line| {
-            entry(line).is_some_and(|entry| identity.contains(&entry)) || keeps_out(line)
-        });
+    let (first, others): (Vec<_>, Vec<_>) =
+        dump.contents("post-data").await?.into_iter().partition(|line| keeps_out(line));
     early.extend(first);
+    let (identity, late): (Vec<_>, Vec<_>) = others
+        .into_iter()
+        .partition(|line| entry(line).is_some_and(|entry| identity.contains(&entry)));
     let query = sqlx::query_scalar(sql!("move/carry/keys_to_others.sql"));
     let of_others: Vec<String> =
         context.source.column(query.bind(context.record.schema.as_str())).await?;
-    Ok(Parts { dump, early, late, of_others: of_others.into_iter().collect() })
+    let of_others = of_others.into_iter().collect();
+    let dumped = Arc::new(DumpedSchema { dump, early, identity, late, of_others });
+    context.dumped = Some(Arc::clone(&dumped));
+    Ok(dumped)
 }

@@ -7,14 +7,11 @@ use shardid_cluster::LeftoverKind;
 use super::ahead;
 use super::context::MoveContext;
 use super::event_triggers;
-use super::home::check_name;
 use super::journal::Move;
 use super::login::{self, NewStream};
 use super::move_session::{Batch, MoveSession, WAIT_MAX};
-use super::origin;
 use crate::cuts;
 use crate::failure::Failure;
-use crate::postgres::descent::SlotFault;
 use crate::postgres::sql;
 
 pub(super) async fn publish(context: &mut MoveContext<'_>) -> Result<(), Failure> {
@@ -37,45 +34,8 @@ async fn publish_on(server: &mut MoveSession, name: &str, schema: &str) -> Resul
     server.carry_out(statements).await
 }
 
-pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failure> {
-    let name = context.record.stream();
-    context.leave_on_source(LeftoverKind::Slot, &name).await?;
-    // A new slot would begin behind what was written since the old one was lost.
-    let number = sqlx::query_scalar::<_, i64>(sql!("move/stream/number.sql")).bind(&name);
-    let is_subscribed = !context.target.column(number).await?.is_empty();
-    let fault = origin::slot_fault(&mut context.source, &name).await?;
-    if let Some(fault) = fault.filter(|_| is_subscribed) {
-        let node = context.source.node.clone();
-        return Err(origin::cannot_follow(context, &node, &name, fault).await);
-    }
-    let most = context.options.stall_max;
-    if is_subscribed {
-        make_slot(&mut context.source, &name, most).await?;
-    } else {
-        keep_name(&mut context.source, &context.record).await?;
-        // From here on it keeps its name, and may have got it since all of it was looked at.
-        check_name(&mut context.source, &context.record).await?;
-        // One that is there has not waited for who may have changed something and not committed.
-        let is_kept_anew = keep_kinds(context, &name).await?;
-        if is_kept_anew || fault == Some(SlotFault::Lost) {
-            remove_slot(&mut context.source, &name).await?;
-        }
-        cuts::at(format_args!("subscribe/kept"));
-        make_slot(&mut context.source, &name, most).await?;
-        if keep_kinds(context, &name).await? {
-            let_kinds(&mut context.source, &name).await?;
-            return Err(kinds_changed(context));
-        }
-        // The slot is of this server, and not of one that takes over from it.
-        origin::note(context).await?;
-    }
-    context.leave_on_target(LeftoverKind::Subscription, &name).await?;
-    let stream = NewStream { name: &name, schema: &context.record.schema, copy: true };
-    login::subscribe(&mut context.target, &mut context.source, &stream).await
-}
-
 /// Keeps views and all else that is no table in the shard's schema as they are, unless that is so; whether it had to be done.
-async fn keep_kinds(context: &mut MoveContext<'_>, name: &str) -> Result<bool, Failure> {
+pub(super) async fn keep_kinds(context: &mut MoveContext<'_>, name: &str) -> Result<bool, Failure> {
     let schema = context.record.schema.clone();
     let query = sqlx::query_as(sql!("move/stream/keep_kinds.sql")).bind(name).bind(schema);
     event_triggers::change(&mut context.source, query).await
@@ -144,16 +104,6 @@ pub(super) async fn let_name(server: &mut MoveSession, name: &str) -> Result<(),
     event_triggers::change(server, query).await.map(drop)
 }
 
-fn kinds_changed(context: &MoveContext<'_>) -> Failure {
-    let (id, schema) = (context.record.id, &context.record.schema);
-    let (shard, to) = (context.record.shard, &context.target.node);
-    Failure::new(format!(
-        "schema {schema} was changed during the move: a view, or what else is no table"
-    ))
-    .at(format!("node {}", context.source.node))
-    .hint(format!("`shardid abort {id}`, then `shardid move {shard} --to {to}` again"))
-}
-
 /// Why a move does not go on whose subscription is gone.
 pub(super) fn gone(context: &MoveContext<'_>, name: &str) -> Failure {
     Failure::new(format!("subscription {name} is gone"))
@@ -162,7 +112,11 @@ pub(super) fn gone(context: &MoveContext<'_>, name: &str) -> Failure {
 }
 
 /// Makes a slot, for which every transaction that has written anywhere on the server has to end.
-async fn make_slot(server: &mut MoveSession, name: &str, most: Duration) -> Result<(), Failure> {
+pub(super) async fn make_slot(
+    server: &mut MoveSession,
+    name: &str,
+    most: Duration,
+) -> Result<(), Failure> {
     let began = Instant::now();
     server.bound(most).await?;
     // It waits for one transaction after the other.
@@ -170,20 +124,31 @@ async fn make_slot(server: &mut MoveSession, name: &str, most: Duration) -> Resu
     let made = server.change(sqlx::query(sql!("move/stream/slot.sql")).bind(name)).await;
     server.wait_at_most(most.min(WAIT_MAX)).await?;
     server.bound(Duration::ZERO).await?;
-    let Err(failure) = made else { return Ok(()) };
-    if began.elapsed() < most {
-        return Err(failure);
+    match made {
+        Ok(()) => Ok(()),
+        Err(failure) if began.elapsed() < most => Err(failure),
+        Err(failure) => Err(held_up(server, Some(failure)).await?),
     }
+}
+
+/// Why a slot was not made in time.
+pub(super) async fn held_up(
+    server: &mut MoveSession,
+    failure: Option<Failure>,
+) -> Result<Failure, Failure> {
     let holders: Vec<(String, String)> =
         server.rows(sqlx::query_as(sql!("move/prepared.sql", "move/check/writing.sql"))).await?;
-    match holders.into_iter().next() {
-        Some((who, how)) => Err(Failure::new(format!(
+    Ok(match (holders.into_iter().next(), failure) {
+        (Some((who, how)), _) => Failure::new(format!(
             "nothing can follow node {} before transactions end that write there: {who}",
             server.node
         ))
-        .hint(format!("wait for it, or end it: {how}"))),
-        None => Err(failure),
-    }
+        .hint(format!("wait for it, or end it: {how}")),
+        (None, Some(failure)) => failure,
+        (None, None) => Failure::new("no replication slot could be made in time")
+            .at(format!("node {}", server.node))
+            .hint("look at pg_stat_activity there, then run the same command again"),
+    })
 }
 
 /// For how many seconds the oldest transaction has been open that a new slot has
@@ -250,7 +215,8 @@ pub(super) async fn open_way_back(context: &mut MoveContext<'_>) -> Result<(), F
     let Some(seal) = context.record.seal.clone() else {
         return Err(Failure::new("the journal does not say where the way back begins"));
     };
-    let stream = NewStream { name: &name, schema: &context.record.schema, copy: false };
+    let stream =
+        NewStream { name: &name, schema: &context.record.schema, copy: false, enabled: false };
     login::subscribe(&mut context.source, &mut context.target, &stream).await?;
     cuts::at(format_args!("way-back/made"));
     let begin = sqlx::query(sql!("move/stream/begin_at.sql")).bind(name.as_str()).bind(seal);

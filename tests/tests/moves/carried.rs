@@ -58,9 +58,18 @@ pub(crate) fn make_roles(estate: &Estate) {
 
 #[test]
 fn all_that_a_schema_holds_is_the_same_on_the_new_node_and_back_again() {
+    there_and_back("1");
+}
+
+#[test]
+fn all_that_a_schema_holds_is_the_same_where_several_sessions_copy_it() {
+    there_and_back("3");
+}
+
+fn there_and_back(jobs: &str) {
     let (estate, shard) = (shared::estate(), shared::shard());
     make_roles(estate);
-    let name = "Odd \"Näme\"";
+    let name = &format!("Odd \"Näme\" {jobs}");
     let filled =
         |text: &str| text.replace('@', &name.replace('"', "\"\"")).replace('#', &shard.to_string());
     let quoted = format!("\"{}\"", name.replace('"', "\"\""));
@@ -69,8 +78,8 @@ fn all_that_a_schema_holds_is_the_same_on_the_new_node_and_back_again() {
     let number = shard.to_string();
 
     // Some changes come by the copy, some while it follows.
-    let held =
-        estate.run_held("following/before-AwaitClose", &["move", &number, "--to", "pg2", "--yes"]);
+    let moving = ["move", &number, "--to", "pg2", "--yes", "--jobs", jobs];
+    let held = estate.run_held("following/before-AwaitClose", &moving);
     let later = if Installation::get().major() >= 18 { CHANGES_18 } else { "" };
     estate.psql("pg1", &filled(CHANGES));
     estate.psql("pg1", &filled(later));

@@ -29,6 +29,7 @@ mod network;
 mod nodes;
 mod numbers;
 mod origin;
+mod parts;
 mod preflight;
 mod progress;
 mod promoted;

@@ -26,6 +26,8 @@ pub(crate) use places::places;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum First {
     Move,
+    /// By several sessions.
+    MoveByParts,
     Rollback,
     /// Of a move that was cut behind its fence.
     Abort,
@@ -51,8 +53,9 @@ enum First {
 }
 
 impl First {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Move,
+        Self::MoveByParts,
         Self::Rollback,
         Self::Abort,
         Self::AbortRollback,

@@ -121,6 +121,9 @@ impl Lane {
             First::Move => {
                 ["move", "0", "--to", self.other(SHARD), "--yes"].map(str::to_owned).into()
             }
+            First::MoveByParts => ["move", "0", "--to", self.other(SHARD), "--yes", "--jobs", "2"]
+                .map(str::to_owned)
+                .into(),
             First::Drain => vec!["drain".to_owned(), self.estate.home(SHARD), "--yes".to_owned()],
             First::Rebalance => ["rebalance", "--yes"].map(str::to_owned).into(),
             First::Rollback => ending("rollback", self.moved()),
