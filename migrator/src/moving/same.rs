@@ -68,10 +68,11 @@ struct Difference {
 
 /// All there is of that, for each pair of versions that has one of these between them. The zoo of the
 /// tests, moved between them, has all of it and nothing else.
-const DIFFERENCES: [Difference; 3] = [
+const DIFFERENCES: [Difference; 4] = [
     Difference { since: 16, kinds: &["VIEW ", "RULE "], is_same: up_to_qualifiers },
     Difference { since: 16, kinds: &["COLLATION "], is_same: up_to_locale },
     Difference { since: 17, kinds: &["ACL "], is_same: up_to_maintain },
+    Difference { since: 18, kinds: &["TABLE "], is_same: up_to_names_of_not_null },
 ];
 
 /// A view of one table has its columns without that table's name.
@@ -112,6 +113,23 @@ fn up_to_maintain(older: &str, newer: &str) -> bool {
     const ALL: &str = " SELECT,INSERT,REFERENCES,DELETE,TRIGGER,TRUNCATE,UPDATE ON TABLE ";
     let older = older.replace(ALL, " ALL ON TABLE ");
     older == newer.replace("MAINTAIN,", "").replace(ALL, " ALL ON TABLE ")
+}
+
+/// A NOT NULL has a name, which is written where it is not that of the table and the column, as where both together are too long.
+fn up_to_names_of_not_null(older: &str, newer: &str) -> bool {
+    let (older, newer) = (tokens(older), tokens(newer));
+    let (mut one, mut other) = (older.as_slice(), newer.as_slice());
+    loop {
+        match (one, other) {
+            (["NOT", "NULL", ..], ["CONSTRAINT", _, "NOT", "NULL", rest @ ..]) => {
+                (one, other) = (&one[2..], rest);
+            }
+            ([first, rest @ ..], [same, rest_of_other @ ..]) if same == first => {
+                (one, other) = (rest, rest_of_other);
+            }
+            (rest, rest_of_other) => return rest.is_empty() && rest_of_other.is_empty(),
+        }
+    }
 }
 
 /// Whether our pg_dump can read all of these servers.
@@ -172,6 +190,22 @@ mod tests {
                 ],
             ),
             (
+                "TABLE t",
+                18,
+                "CREATE TABLE s.t (\n    a int NOT NULL,\n    b int\n);".to_owned(),
+                "CREATE TABLE s.t (\n    a int CONSTRAINT long_a_not_null NOT NULL,\n    b int\n);"
+                    .to_owned(),
+                [
+                    "CREATE TABLE s.t (\n    a int,\n    b int\n);".to_owned(),
+                    "CREATE TABLE s.t (\n    a int CONSTRAINT c CHECK NULL,\n    b int\n);"
+                        .to_owned(),
+                    "CREATE TABLE s.t (\n    a int NOT NULL,\n    b int CONSTRAINT b NOT NULL\n);"
+                        .to_owned(),
+                    "CREATE TABLE s.t (\n    a int CONSTRAINT long_a_not_null NOT NULL\n);"
+                        .to_owned(),
+                ],
+            ),
+            (
                 "ACL TABLE t",
                 17,
                 older.clone(),
@@ -187,7 +221,7 @@ mod tests {
             assert!(!differ((since - 1, since), what, &older, &newer), "{what}");
             assert!(!differ((since, since - 1), what, &newer, &older), "{what}, the other way");
             assert!(differ((since, since + 1), what, &older, &newer), "{what}, of later ones");
-            assert!(differ((since - 1, since), "TABLE x", &older, &newer), "{what}, as a table");
+            assert!(differ((since - 1, since), "INDEX x", &older, &newer), "{what}, as an index");
             for other in others {
                 assert!(differ((since - 1, since), what, &older, &other), "{other}");
             }
