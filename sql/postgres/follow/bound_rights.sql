@@ -39,11 +39,10 @@ BEGIN
     IF NOT FOUND OR current_setting('server_version_num')::integer >= 160000 THEN
         RETURN;
     END IF;
-    IF NOT has_database_privilege(stream, current_database(), 'CONNECT') THEN
-        -- Of two that grant something on the same database at once, one fails: the second waits here.
-        PERFORM FROM pg_database WHERE datname = current_database() FOR UPDATE;
-        EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), stream);
-    END IF;
+    -- Whether or not everybody may: that may be over before the stream is. Of two that grant something on the same
+    -- database at once, one fails: the second waits here.
+    PERFORM FROM pg_database WHERE datname = current_database() FOR UPDATE;
+    EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), stream);
     -- Code of all owners runs as that role. No view, which has its owner's rights; and what does more than its caller may
     -- it calls only where all of them may.
     FOR statement IN

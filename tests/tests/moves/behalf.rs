@@ -610,6 +610,20 @@ fn a_database_need_not_let_everybody_connect() {
     estate.run(&["rollback", "1", "--yes"]).ok();
     assert_eq!(estate.psql("pg1", &rows), "1");
     estate.assert_no_streams();
+    // Nor where that comes to be so while one follows.
+    for node in ["pg1", "pg2"] {
+        estate.psql(node, "GRANT CONNECT ON DATABASE app TO PUBLIC");
+    }
+    estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
+    for node in ["pg1", "pg2"] {
+        estate.psql(node, "REVOKE ALL ON DATABASE app FROM PUBLIC");
+    }
+    estate.node("pg1").restart();
+    estate.psql("pg2", &format!("INSERT INTO {schema}.t SELECT next_id(0), 2"));
+    wait_until(Duration::from_secs(60), "the next row in the old copy", || {
+        estate.psql("pg1", &rows) == "2"
+    });
+    estate.run(&["rollback", &estate.last_move(0), "--yes"]).ok();
     // Nor does a right of a role that is gone stay on the database.
     for node in ["pg1", "pg2"] {
         let left = "SELECT count(*) FROM pg_database, aclexplode(datacl) AS acl LEFT JOIN pg_roles r ON r.oid = acl.grantee WHERE datname = 'app' AND r.oid IS NULL";
@@ -624,9 +638,12 @@ fn a_right_on_the_database_that_somebody_grants_meanwhile_is_waited_for() {
     let streams = "SELECT count(*) FROM pg_database, aclexplode(datacl) AS acl WHERE datname = 'app' AND acl.grantee::regrole::text ~ '^shardid_(move|back)_'";
     estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
     estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
-    // Nothing is granted where everybody may connect.
-    assert_eq!(estate.psql("pg1", streams), "0");
+    // By a grant of its own, so that the old copy goes on following when nobody else may connect any more.
+    assert_eq!(estate.psql("pg1", streams), "1");
     estate.run(&["rollback", "1", "--yes"]).ok();
+    for node in ["pg1", "pg2"] {
+        assert_eq!(estate.psql(node, streams), "0");
+    }
     for node in ["pg1", "pg2"] {
         estate.psql(node, "CREATE ROLE alice; REVOKE ALL ON DATABASE app FROM PUBLIC");
     }
