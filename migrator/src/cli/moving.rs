@@ -154,6 +154,9 @@ pub(crate) struct Standing {
 
     #[command(flatten)]
     pub(crate) options: MoveOptions,
+
+    #[command(flatten)]
+    pub(crate) copy: CopyOptions,
 }
 
 /// Moves by their numbers: `3`, `1-3`, `1-3,7`.

@@ -35,7 +35,7 @@ pub(super) async fn subscribe(
 ) -> Result<(), Failure> {
     if stream.copy {
         let role = role_of(follower).await?;
-        if let Some(failure) = reads_views(follower, publisher, &role).await? {
+        if let Some(failure) = unset(follower, publisher, &role).await? {
             return Err(failure);
         }
     }
@@ -226,21 +226,22 @@ pub(super) async fn missing(
     let role = role_of(follower).await?;
     match verifier(publisher, &role).await? {
         None => Ok(Some(no_role(&follower.node, publisher))),
-        Some(_) => reads_views(follower, publisher, &role).await,
+        Some(_) => unset(follower, publisher, &role).await,
     }
 }
 
-/// That in a role's sessions functions of others would run as it, if that is so: a copy reads whatever has the name of a table.
-async fn reads_views(
+/// That a role is without a setting that its sessions need, if it is: functions of others would run as it, as a copy reads whatever
+/// has the name of a table, or copying a table would not be over in time.
+async fn unset(
     follower: &MoveSession,
     publisher: &mut MoveSession,
     role: &str,
 ) -> Result<Option<Failure>, Failure> {
-    let query = sqlx::query_scalar(sql!("follow/reads_views.sql")).bind(role.to_owned());
-    let reads_views = publisher.column::<bool>(query).await? == [true];
-    Ok(reads_views.then(|| {
+    let query = sqlx::query_scalar(sql!("follow/settings.sql", "follow/unset.sql"));
+    let names = publisher.column::<String>(query.bind(role.to_owned())).await?.pop();
+    Ok(names.map(|names| {
         Failure::new(format!(
-            "role {role}, by which node {} would follow it, may read views of others",
+            "role {role}, by which node {} would follow it, has not the settings that it needs: {names}",
             follower.node
         ))
         .at(format!("node {}", publisher.node))

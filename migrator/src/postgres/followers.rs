@@ -50,7 +50,7 @@ pub(crate) type Roles = BTreeMap<String, FollowerRole>;
 pub(crate) async fn look(connection: &mut PgConnection) -> Result<(Roles, Following), sqlx::Error> {
     let mut following = Following::default();
     let mut roles = Roles::new();
-    let rows: Vec<RoleRow> = sqlx::query_as(sql!("look/followers.sql"))
+    let rows: Vec<RoleRow> = sqlx::query_as(sql!("follow/settings.sql", "look/followers.sql"))
         .bind(FOLLOWER_PREFIX)
         .fetch_all(&mut *connection)
         .await?;

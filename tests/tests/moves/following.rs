@@ -274,7 +274,7 @@ fn a_role_that_follows_reads_no_view() {
         let refused = run(&estate, &["move", "1", "--to", "pg2", more]).refused();
         assert!(
             refused.contains(&format!(
-                "role {follower}, by which node pg2 would follow it, may read views"
+                "role {follower}, by which node pg2 would follow it, has not the settings that it needs: "
             )),
             "{refused}"
         );
@@ -282,6 +282,35 @@ fn a_role_that_follows_reads_no_view() {
     }
     run(&estate, &["apply", "--yes"]).ok();
     run(&estate, &["move", "1", "--to", "pg2", "--yes"]).ok();
+}
+
+/// A server's limit of a statement ended each copy of a table that takes longer.
+#[test]
+fn no_limit_of_time_that_a_database_sets_ends_a_copy() {
+    let (estate, schema) = (Estate::start(2, 2), schema(0));
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE TABLE {schema}.large (id int PRIMARY KEY, what text);
+         INSERT INTO {schema}.large SELECT n, repeat('x', 900) FROM generate_series(1, 60000) AS n"
+        ),
+    );
+    let limits = estate.psql(
+        "pg1",
+        "SELECT name FROM pg_settings WHERE context = 'user' AND unit = 'ms' AND category = 'Client Connection Defaults / Statement Behavior'",
+    );
+    assert!(limits.contains("statement_timeout"), "{limits}");
+    for node in ["pg1", "pg2"] {
+        for limit in limits.lines() {
+            estate.psql(node, &format!("ALTER DATABASE app SET {limit} = '40ms'"));
+        }
+    }
+    for jobs in ["1", "2"] {
+        estate.run(&["move", "0", "--to", "pg2", "--yes", "--jobs", jobs]).ok();
+        let rows = format!("SET statement_timeout = 0; SELECT count(*) FROM {schema}.large");
+        assert_eq!(estate.psql("pg2", &rows), "60000");
+        estate.run(&["rollback", &estate.last_move(0), "--yes"]).ok();
+    }
 }
 
 #[test]

@@ -142,7 +142,7 @@ impl NodeSession {
             Some(it) if it.sound && !it.here => {
                 sqlx::query_scalar(sql!("follow/let_follow_too.sql")).bind(role.to_owned())
             }
-            _ => sqlx::query_scalar(sql!("follow/let_follow.sql"))
+            _ => sqlx::query_scalar(sql!("follow/settings.sql", "follow/let_follow.sql"))
                 .bind(role.to_owned())
                 .bind(follower.as_str().to_owned()),
         };
