@@ -2694,7 +2694,8 @@ END
 $$;
 COMMENT ON FUNCTION shardid.subscription_altered() IS 'refuses that the role of a stream changes the subscription that it owns';
 
-CREATE EVENT TRIGGER shardid_subscription_altered ON ddl_command_start WHEN TAG IN ('ALTER SUBSCRIPTION', 'DROP SUBSCRIPTION')
+CREATE EVENT TRIGGER shardid_subscription_altered ON ddl_command_start
+    WHEN TAG IN ('ALTER SUBSCRIPTION', 'DROP SUBSCRIPTION', 'COMMENT', 'SECURITY LABEL')
     EXECUTE FUNCTION shardid.subscription_altered();
 ALTER EVENT TRIGGER shardid_subscription_altered ENABLE ALWAYS;
 COMMENT ON EVENT TRIGGER shardid_subscription_altered IS 'refuses that the role of a stream changes the subscription that it owns';
