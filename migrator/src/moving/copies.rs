@@ -2,11 +2,12 @@
 
 use shardid_cluster::MoveState;
 use sqlx::FromRow;
+use sqlx::postgres::PgConnection;
 
 use super::journal::Move;
 use super::move_session::MoveSession;
 use crate::failure::Failure;
-use crate::postgres::sql;
+use crate::postgres::{failure, sql};
 
 /// Refuses to go back where the copy that is left, which goes at the end, would take something along.
 pub(super) async fn check_new_copy(server: &mut MoveSession, record: &Move) -> Result<(), Failure> {
@@ -69,9 +70,19 @@ pub(super) async fn unguarded(
     server: &mut MoveSession,
     record: &Move,
 ) -> Result<Vec<Unguarded>, Failure> {
+    unguarded_in(&mut server.connection, record)
+        .await
+        .map_err(|error| failure(&server.node, &error))
+}
+
+/// The same by another session.
+pub(super) async fn unguarded_in(
+    connection: &mut PgConnection,
+    record: &Move,
+) -> Result<Vec<Unguarded>, sqlx::Error> {
     let query = sqlx::query_as(sql!("move/clean/unguarded.sql"));
     let query = query.bind(vec![record.schema.clone()]).bind(vec![record.shard.as_sql()]);
-    let mut off: Vec<Unguarded> = server.rows(query).await?;
+    let mut off: Vec<Unguarded> = query.fetch_all(connection).await?;
     off.retain(|it| it.schema == record.schema);
     Ok(off)
 }

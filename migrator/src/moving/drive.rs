@@ -8,6 +8,7 @@ use super::context::MoveContext;
 use super::elsewhere::Elsewhere;
 use super::home::check_name;
 use super::move_session::MoveSession;
+use super::old_copy::check_there;
 use super::outcome::Fence;
 use super::watch::Sessions;
 use super::{
@@ -292,6 +293,10 @@ async fn take(
             let accept_loss = context.options.accept_loss;
             let instead = ahead::Instead::GoBack;
             ahead::check_target(&mut context.target, &context.record, instead, accept_loss).await?;
+            if context.record.kind == MoveKind::Rollback {
+                let copy = &context.source.node;
+                check_there(&mut context.target, copy, &context.record).await?;
+            }
         }
         Effect::GuardSource => fence::guard(context).await?,
         Effect::CloseOldCopy => {

@@ -1,7 +1,10 @@
 //! How is a copy of a shard dropped, and nothing else with it?
 
-use super::copies::{check_made_since, takes_along};
+use shardid_cluster::MoveState;
+
+use super::copies::{check_guarded, check_made_since, takes_along, unguarded_in};
 use super::held::held;
+use super::home::{Home, check_name};
 use super::journal::Move;
 use super::move_session::{AGAIN, Batch, MoveSession};
 use super::progress::line;
@@ -50,6 +53,10 @@ async fn drop_behind_locks(server: &mut MoveSession, record: &Move) -> Result<()
     if let Some(state) = home.first() {
         return Err(is_home(server, record, state));
     }
+    // Whoever waited for the same locks may have swapped two names.
+    if Home::of(server, record.shard).await?.is_some_and(|home| home.state == "moved") {
+        check_name(server, record).await?;
+    }
     let outside =
         server.column(of_schema(sql!("move/closure.sql", "move/clean/outside.sql"))).await?;
     if !outside.is_empty() {
@@ -73,7 +80,13 @@ async fn drop_behind_locks(server: &mut MoveSession, record: &Move) -> Result<()
     let made = sqlx::query_scalar(sql!("move/clean/made_since.sql")).bind(schema);
     let made: Vec<String> =
         made.fetch_all(&mut other).await.map_err(|error| failure(&server.node, &error))?;
-    check_made_since(server, record, &made)
+    check_made_since(server, record, &made)?;
+    // A copy that is given up was never an old one: its guard is for clients, and lets through what fills it.
+    if record.state == MoveState::Aborting {
+        return Ok(());
+    }
+    let off = unguarded_in(&mut other, record).await;
+    check_guarded(server, record, &off.map_err(|error| failure(&server.node, &error))?)
 }
 
 fn is_home(server: &MoveSession, record: &Move, state: &str) -> Failure {

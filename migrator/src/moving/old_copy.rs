@@ -110,15 +110,32 @@ pub(super) async fn check_back(
     copy: &mut MoveSession,
     record: &Move,
 ) -> Result<(), Failure> {
-    match Home::of(server, record.shard).await? {
-        Some(home) => check_has_all(server, &home, copy, record).await,
-        None => Err(Failure::new(format!(
-            "shard {} is not there any more: the copy in schema {} on {} is the last one",
-            record.shard, record.schema, copy.node
+    let home = home_of(server, &copy.node, record).await?;
+    check_has_all(server, &home, copy, record).await
+}
+
+/// Refuses to go on with a move back where the copy that it goes back to is gone.
+pub(super) async fn check_there(
+    server: &mut MoveSession,
+    copy: &NodeName,
+    record: &Move,
+) -> Result<(), Failure> {
+    home_of(server, copy, record).await.map(drop)
+}
+
+async fn home_of(
+    server: &mut MoveSession,
+    copy: &NodeName,
+    record: &Move,
+) -> Result<Home, Failure> {
+    Home::of(server, record.shard).await?.ok_or_else(|| {
+        Failure::new(format!(
+            "shard {} is not there any more: the copy in schema {} on {copy} is the last one",
+            record.shard, record.schema
         ))
         .at(format!("node {}", server.node))
-        .hint("`shardid verify` says what is wrong there")),
-    }
+        .hint("keep that copy, and do not make the shard anew: `shardid verify` says how its rows come back")
+    })
 }
 
 async fn check_has_all(

@@ -365,5 +365,72 @@ fn a_move_back_does_not_drop_the_last_copy_of_anything() {
     estate.psql("pg1", &format!("DROP SCHEMA {schema} CASCADE"));
     let stopped = estate.run(&["resume", &estate.last_move(0)]);
     assert_eq!(stopped.code, 3, "{}", stopped.stderr);
+    let words = format!("the copy in schema {schema} on pg2 is the last one");
+    assert!(stopped.stderr.contains(&words), "{}", stopped.stderr);
+    assert!(!stopped.stderr.contains("create_shard"), "{}", stopped.stderr);
     assert_eq!(estate.psql("pg2", &rows), "10");
+}
+
+/// Whether the guard is on was looked at before what reads the copy was waited for, and not after it.
+#[test]
+fn a_guard_that_is_off_for_a_while_keeps_the_copy_that_is_being_dropped() {
+    let (estate, schema) = (Estate::start(2, 2), schema(0));
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    let late = |node: &str, id: i64| {
+        estate.psql(node, &format!(
+            "ALTER TABLE {schema}.t DISABLE TRIGGER ALL; INSERT INTO {schema}.t VALUES ({id}); ALTER TABLE {schema}.t ENABLE TRIGGER ALL"
+        ));
+    };
+    let is_kept = |node: &str, id: i64, run: shardid_tests::program::Run, code| {
+        assert_eq!(run.code, code, "{}", run.stderr);
+        assert!(
+            run.stderr.contains(&format!("the guard of table {schema}.t was switched off")),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(
+            estate.psql(node, &format!("SELECT count(*) FROM {schema}.t WHERE id = {id}")),
+            "1"
+        );
+        // As it is told.
+        estate.psql(node, &format!(
+            "ALTER TABLE {schema}.t ENABLE ALWAYS TRIGGER shardid_fence, ENABLE ALWAYS TRIGGER shardid_fence_rows"
+        ));
+    };
+    estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
+    let held = estate.run_held("gone/subscription", &["retire", "1", "--yes"]);
+    late("pg1", 7);
+    is_kept("pg1", 7, held.let_go(), 1);
+    estate.run(&["retire", "1", "--yes"]).ok();
+    estate.run(&["move", "0", "--to", "pg1", "--yes"]).ok();
+    let id = estate.last_move(0);
+    let held = estate.run_held("switched/before-CleanUp", &["rollback", &id, "--yes"]);
+    late("pg1", 8);
+    is_kept("pg1", 8, held.let_go(), 3);
+    estate.run(&["resume", &estate.last_move(0)]).ok();
+    estate.assert_no_trace(0);
+}
+
+/// It was told to take away what is another shard's.
+#[test]
+fn schemas_that_are_swapped_while_a_copy_is_dropped_are_named() {
+    let (estate, zero, one) = (Estate::start(2, 4), schema(0), schema(1));
+    for schema in [&zero, &one] {
+        estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    }
+    let swap = |node: &str| {
+        estate.psql(node, &format!(
+            "SET session_replication_role = replica; ALTER SCHEMA {zero} RENAME TO other; ALTER SCHEMA {one} RENAME TO {zero}; ALTER SCHEMA other RENAME TO {one}"
+        ));
+    };
+    estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
+    let held = estate.run_held("gone/subscription", &["retire", "1", "--yes"]);
+    swap("pg1");
+    let run = held.let_go();
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let words = format!("the old copy of shard 0 is in schema {one} now, and not in {zero}");
+    assert!(run.stderr.contains(&words), "{}", run.stderr);
+    swap("pg1");
+    estate.run(&["retire", "1", "--yes"]).ok();
+    assert_eq!(estate.psql("pg1", &format!("SELECT count(*) FROM {one}.t")), "0");
 }
