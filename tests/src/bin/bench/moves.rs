@@ -12,13 +12,16 @@ use crate::table::{Table, Target};
 /// Rows of the shard that is moved, beside what the writers add.
 const ROWS: u32 = 1_000_000;
 
+/// Rows whose copying is timed: so many that what is said and read beside them is little.
+const COPIED_ROWS: u32 = 4_000_000;
+
 /// Moves there and back, under writers that never rest.
 pub(crate) fn pause(setting: &Setting, table: &mut Table) {
     const WRITERS: i64 = 4;
     let moves = setting.pick(40, 6);
     let estate = two_nodes();
     estate.make_tables(0);
-    fill(&estate, 0);
+    fill(&estate, 0, ROWS);
     let mut times = Vec::new();
     let writers: Vec<Writer> =
         (0..WRITERS).map(|lane| Writer::begin(&estate, 0, lane << 40, Duration::ZERO)).collect();
@@ -66,8 +69,8 @@ pub(crate) fn pause(setting: &Setting, table: &mut Table) {
 pub(crate) fn copy_rate(setting: &Setting, table: &mut Table) {
     let rounds = setting.pick(7, 2);
     let estate = two_nodes();
-    fill(&estate, 0);
-    let (mut pipes, mut moves) = (Vec::new(), Vec::new());
+    fill(&estate, 0, COPIED_ROWS);
+    let (mut pipes, mut moves, mut parts) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {
         let (from, to) = if estate.home(0) == "pg1" { ("pg1", "pg2") } else { ("pg2", "pg1") };
         settle(&estate);
@@ -76,17 +79,23 @@ pub(crate) fn copy_rate(setting: &Setting, table: &mut Table) {
         estate.run(&["move", "0", "--to", to, "--yes", "--no-rollback"]).ok();
         moves.push(copying(&estate));
         estate.run(&["retire", &estate.last_move(0), "--yes"]).ok();
+        settle(&estate);
+        estate.run(&["move", "0", "--to", from, "--yes", "--no-rollback", "--jobs", "2"]).ok();
+        parts.push(copying(&estate));
+        estate.run(&["retire", &estate.last_move(0), "--yes"]).ok();
     }
-    let (pipe, copying) = (median(&pipes), median(&moves));
+    let (pipe, copying, parts) = (median(&pipes), median(&moves), median(&parts));
     let megabytes: f64 = estate
         .psql(&estate.home(0), "SELECT pg_table_size('shard_0000.photo') / 1e6")
         .parse()
         .expect("a size");
-    let shown = |seconds: f64| format!("{:.0} rows/s", f64::from(ROWS) / seconds);
-    table.title(format!("Copying {ROWS} rows ({megabytes:.0} MB and two indexes)"));
+    let shown = |seconds: f64| format!("{:.0} rows/s", f64::from(COPIED_ROWS) / seconds);
+    table.title(format!("Copying {COPIED_ROWS} rows ({megabytes:.0} MB and two indexes)"));
     table.figure("COPY … TO STDOUT | COPY … FROM STDIN", shown(pipe));
     table.figure("a move's state copying", shown(copying));
     table.ratio("against the pipe", pipe / copying, Target::AtLeast(0.8));
+    table.figure("the same with --jobs 2", shown(parts));
+    table.ratio("against the pipe", pipe / parts, Target::AtLeast(1.5));
 }
 
 /// Two servers as they are used: what is committed is on disk.
@@ -101,7 +110,7 @@ fn two_nodes() -> Estate {
 }
 
 /// Fills a table of a shard with rows of an everyday size.
-fn fill(estate: &Estate, shard: u32) {
+fn fill(estate: &Estate, shard: u32, rows: u32) {
     let schema = schema(shard);
     estate.psql(
         &estate.home(shard),
@@ -109,7 +118,7 @@ fn fill(estate: &Estate, shard: u32) {
             "CREATE TABLE {schema}.photo (id bigint PRIMARY KEY, owner bigint NOT NULL,
                  caption text NOT NULL, made timestamptz NOT NULL DEFAULT now());
              INSERT INTO {schema}.photo (id, owner, caption)
-                 SELECT n, n % 1000, 'a photo of the sea, number ' || n FROM generate_series(1, {ROWS}) AS n;
+                 SELECT n, n % 1000, 'a photo of the sea, number ' || n FROM generate_series(1, {rows}) AS n;
              CREATE INDEX ON {schema}.photo (owner);
              VACUUM ANALYZE {schema}.photo"
         ),
@@ -146,7 +155,7 @@ fn pipe(estate: &Estate, from: &str, to: &str) -> f64 {
     assert!(written.expect("psql runs").success() && reading.wait().expect("ours").success());
     estate.psql(to, "CREATE INDEX ON public.piped (owner)");
     let seconds = began.elapsed().as_secs_f64();
-    assert_eq!(estate.psql(to, "SELECT count(*) FROM public.piped"), ROWS.to_string());
+    assert_eq!(estate.psql(to, "SELECT count(*) FROM public.piped"), COPIED_ROWS.to_string());
     estate.psql(to, "DROP TABLE public.piped");
     seconds
 }
