@@ -7,6 +7,7 @@ use shardid_cluster::{MoveKind, NodeName, PlannedMove, Shard};
 use super::capacity::{self, Pace};
 use super::context::MoveContext;
 use super::copies::check_new_copy;
+use super::exported::without_psql;
 use super::journal::MoveJournal;
 use super::member::{has_extension, not_of_cluster};
 use super::move_session::MoveSession;
@@ -59,6 +60,9 @@ pub(crate) async fn check_all(
     let free: Vec<_> = free.iter().filter(known).cloned().collect();
     let moves = free.as_slice();
     let earlier = Earlier::look(file, journal, moves).await?;
+    if pace.jobs > 1 {
+        failures.extend(without_psql().await);
+    }
     let mut compared = Vec::new();
     let mut schemas = BTreeMap::new();
     let mut told = BTreeSet::new();

@@ -44,6 +44,24 @@ impl Exported {
     }
 }
 
+fn could_not(error: impl std::fmt::Display) -> Failure {
+    Failure::new(format!("could not run psql: {error}"))
+        .hint("copying by `--jobs` needs it beside pg_dump: install the client programs of PostgreSQL, or leave `--jobs` out")
+}
+
+/// That psql is not to be had, if it is not.
+pub(super) async fn without_psql() -> Option<Failure> {
+    let mut psql = match client_program("psql") {
+        Ok(psql) => psql,
+        Err(failure) => return Some(failure),
+    };
+    match psql.arg("--version").output().await {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(could_not(String::from_utf8_lossy(&output.stderr).trim())),
+        Err(error) => Some(could_not(error)),
+    }
+}
+
 /// Makes a slot, which is not there, by a session of its own.
 pub(super) async fn make_slot(
     server: &mut MoveSession,
@@ -52,7 +70,6 @@ pub(super) async fn make_slot(
 ) -> Result<Made, Failure> {
     let command = sqlx::query_scalar(sql!("move/copy/slot.sql")).bind(name);
     let command = server.column::<String>(command).await?.concat();
-    let could_not = |error: std::io::Error| Failure::new(format!("could not run psql: {error}"));
     let mut psql = client_program("psql")?;
     server.address.give_to(&mut psql);
     // A database may have its sessions begin as another role.

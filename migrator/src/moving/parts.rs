@@ -5,6 +5,7 @@
 //! of its own on the target, which checks the term: nothing of an earlier program arrives after a later one has begun. What
 //! an interrupted program has copied is emptied and copied anew, as nobody sees its moment any more.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -227,17 +228,17 @@ async fn copy_part(
                 .at(format!("node {}", server.node)));
         }
     }
-    let (source, target) = (here.node.clone(), there.node.clone());
-    let outcome = on_behalf(&mut here.connection, &part.name, async |here| {
-        on_behalf(&mut there.connection, &part.name, async |there| {
-            Ok(pipe(work, here, there, part).await)
-        })
-        .await
+    // Which of the two an error is of.
+    let is_reading = Cell::new(true);
+    let copied = on_behalf(&mut here.connection, &part.name, async |here| {
+        let copied = on_behalf(&mut there.connection, &part.name, async |there| {
+            pipe(work, here, there, part, &is_reading).await
+        });
+        copied.await
     });
-    let outcome = outcome.await.map_err(|error| failure(&source, &error))?;
-    outcome.map_err(|(is_read, error)| {
-        failure(if is_read { &source } else { &target }, &error)
-            .detail(format!("while table {} was copied", part.name))
+    copied.await.map_err(|error| {
+        let node = if is_reading.get() { &here.node } else { &there.node };
+        failure(node, &error).detail(format!("while table {} was copied", part.name))
     })?;
     there.run(sqlx::query(sql!("move/commit.sql"))).await
 }
@@ -247,27 +248,32 @@ fn locked(there: &MoveSession, part: &Part) -> Failure {
         .at(format!("node {}", there.node))
 }
 
-/// Has one session read what the other writes; of an error, whether it was in reading.
+/// Has one session read what the other writes, and says which of them is at work.
 async fn pipe(
     work: &Work<'_>,
     here: &mut PgConnection,
     there: &mut PgConnection,
     part: &Part,
-) -> Result<(), (bool, sqlx::Error)> {
-    let (reading, writing) = (|error| (true, error), |error| (false, error));
-    let mut rows = here.copy_out_raw(&part.read).await.map_err(reading)?;
-    let mut copy = there.copy_in_raw(&part.write).await.map_err(writing)?;
+    is_reading: &Cell<bool>,
+) -> Result<(), sqlx::Error> {
+    let mut rows = here.copy_out_raw(&part.read).await?;
+    is_reading.set(false);
+    let mut copy = there.copy_in_raw(&part.write).await?;
+    is_reading.set(true);
     let mut buffer: Vec<u8> = Vec::with_capacity(SEND_BYTES * 2);
-    while let Some(row) = rows.try_next().await.map_err(reading)? {
+    while let Some(row) = rows.try_next().await? {
         buffer.extend_from_slice(&row);
         if buffer.len() >= SEND_BYTES {
-            copy.send(buffer.as_slice()).await.map_err(writing)?;
+            is_reading.set(false);
+            copy.send(buffer.as_slice()).await?;
+            is_reading.set(true);
             work.sent.fetch_add(buffer.len() as u64, Ordering::Relaxed);
             buffer.clear();
         }
     }
-    copy.send(buffer.as_slice()).await.map_err(writing)?;
-    copy.finish().await.map_err(writing)?;
+    is_reading.set(false);
+    copy.send(buffer.as_slice()).await?;
+    copy.finish().await?;
     work.sent.fetch_add(buffer.len() as u64 + 1, Ordering::Relaxed);
     Ok(())
 }

@@ -180,7 +180,17 @@ fn values_of_each_type_arrive_as_they_are() {
     };
     let types: Vec<&str> = types.lines().collect();
     assert!(types.len() > 60, "{types:?}");
-    let columns: Vec<String> = types.iter().enumerate().map(|(n, t)| format!("c{n} {t}")).collect();
+    // A table of each, as one column that is sent as a text has all of its table be.
+    let tables: Vec<String> = types
+        .iter()
+        .enumerate()
+        .map(|(n, kind)| {
+            format!(
+                "CREATE TABLE {schema}.k{n} (id int PRIMARY KEY, c {kind}); INSERT INTO {schema}.k{n} VALUES (1, '{}'), (2, NULL);",
+                of(kind)
+            )
+        })
+        .collect();
     estate.psql(
         "pg1",
         &format!(
@@ -188,45 +198,36 @@ fn values_of_each_type_arrive_as_they_are() {
              CREATE TYPE {schema}.mood AS ENUM ('low', 'high');
              CREATE TYPE {schema}.pair AS (a int, b {schema}.mood);
              CREATE DOMAIN {schema}.code AS text CHECK (VALUE <> '');
-             CREATE TABLE {schema}.of_types ({}, id serial PRIMARY KEY);
-             CREATE TABLE {schema}.of_others (id int PRIMARY KEY, gone text, mood {schema}.mood, moods {schema}.mood[], pair {schema}.pair, code {schema}.code,
+             CREATE TABLE {schema}.of_types (id int PRIMARY KEY);
+             {}
+             CREATE TABLE {schema}.moods (id int PRIMARY KEY, mood {schema}.mood);
+             CREATE TABLE {schema}.of_others (id int PRIMARY KEY, gone text, moods {schema}.mood[], pair {schema}.pair, code {schema}.code,
                  tables regclass[], texts text[], twice int GENERATED ALWAYS AS (id * 2) STORED, xmls xml[]);
              ALTER TABLE {schema}.of_others DROP COLUMN gone;
+             CREATE TABLE {schema}.arrays (id int PRIMARY KEY, texts text[], numbers int[], tables regclass[]);
              CREATE TABLE {schema}.of_nothing ();
              CREATE TABLE {schema}.of_made (always int GENERATED ALWAYS AS (1) STORED);
              ALTER TABLE {schema}.of_nothing REPLICA IDENTITY FULL;
              ALTER TABLE {schema}.of_made REPLICA IDENTITY FULL;
-             CREATE TABLE {schema}.\"Of \"\"Names\" (\"from\" text PRIMARY KEY, \"A b\" \"char\")",
-            columns.join(", ")
-        ),
-    );
-    // Each by itself in two rows, one of them of nothing at all.
-    let values: Vec<String> = types.iter().map(|kind| format!("'{}'", of(kind))).collect();
-    estate.psql(
-        "pg1",
-        &format!(
-            "INSERT INTO {schema}.of_types VALUES ({}); INSERT INTO {schema}.of_types DEFAULT VALUES;
-             INSERT INTO {schema}.of_others VALUES (1, 'high', '{{low,NULL,high}}', '(7,low)', 'x', '{{{schema}.of_types,NULL}}', '{{NULL,\"NULL\",\"\"}}', DEFAULT, '{{<a/>}}');
+             CREATE TABLE {schema}.\"Of \"\"Names\" (\"from\" text PRIMARY KEY, \"A b\" \"char\");
+             INSERT INTO {schema}.moods VALUES (1, 'high'), (2, NULL);
+             INSERT INTO {schema}.arrays VALUES (1, '{{NULL,\"NULL\",\"\"}}', '[0:1]={{1,2}}', '{{{schema}.of_types,NULL}}');
+             INSERT INTO {schema}.of_others VALUES (1, '{{low,NULL,high}}', '(7,low)', 'x', '{{{schema}.of_types,NULL}}', '{{NULL,\"NULL\",\"\"}}', DEFAULT, '{{<a/>}}');
              INSERT INTO {schema}.of_nothing SELECT FROM generate_series(1, 5);
              INSERT INTO {schema}.of_made SELECT FROM generate_series(1, 3);
              INSERT INTO {schema}.\"Of \"\"Names\" VALUES (E'tab\\tand\\nline', E'\\\\001'), ('\\N', NULL)",
-            values.join(", ")
+            tables.join("\n             ")
         ),
     );
-    let tables = ["of_types", "of_others", "of_nothing", "of_made", "\"Of \"\"Names\""];
-    let rows = |node: &str| {
-        tables.map(|table| {
-            estate.psql(node, &format!("SET search_path = pg_catalog; SELECT t.*::text FROM {schema}.{table} AS t ORDER BY 1"))
-        })
-    };
+    let all = estate.psql(
+        "pg1",
+        &format!("SELECT string_agg(format('SELECT %L AS t, r.*::text FROM {schema}.%I AS r', relname, relname), ' UNION ALL ') || ' ORDER BY 1, 2' FROM pg_class WHERE relnamespace = '{schema}'::regnamespace AND relkind = 'r'"),
+    );
+    let rows = |node: &str| estate.psql(node, &format!("SET search_path = pg_catalog; {all}"));
     let before = rows("pg1");
+    assert!(before.lines().count() > 2 * types.len(), "{before}");
     estate.run(&["move", &number, "--to", "pg2", "--yes", "--jobs", "2"]).ok();
     assert_eq!(rows("pg2"), before);
-    let is_there = format!(
-        "SELECT c.oid = '{schema}.of_types'::regclass FROM {schema}.of_types, unnest(ARRAY[c{}]) AS c(oid) WHERE c.oid IS NOT NULL",
-        types.iter().position(|kind| *kind == "regclass").expect("it is one")
-    );
-    assert_eq!(estate.psql("pg2", &is_there), "t");
     estate.run(&["retire", &estate.last_move(shard), "--yes"]).ok();
 }
 
@@ -282,6 +283,31 @@ fn what_is_checked_while_rows_arrive_runs_as_its_owner() {
     }
     // It was run at all.
     assert_ne!(estate.psql("pg2", "SELECT count(*) FROM public.seen"), "0");
+}
+
+/// It was said of the other node that its transaction is aborted.
+#[test]
+fn what_the_new_node_refuses_of_a_row_is_said_with_node_and_table() {
+    let (estate, schema) = (Estate::start(2, 2), schema(0));
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE TABLE {schema}.t (id int PRIMARY KEY, name text);
+             INSERT INTO {schema}.t SELECT n, current_database() FROM generate_series(1, 5000) AS n;
+             CREATE FUNCTION {schema}.is_here() RETURNS boolean LANGUAGE plpgsql AS $f$
+             BEGIN
+                 IF current_setting('port') <> '{}' THEN RAISE EXCEPTION 'not on this server'; END IF;
+                 RETURN true;
+             END $f$;
+             ALTER TABLE {schema}.t ADD CHECK ({schema}.is_here())",
+            estate.psql("pg1", "SHOW port")
+        ),
+    );
+    let run = estate.run(&["move", "0", "--to", "pg2", "--yes", "--jobs", "2"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("error: node pg2: not on this server"), "{}", run.stderr);
+    assert!(run.stderr.contains(&format!("while table {schema}.t was copied")), "{}", run.stderr);
+    estate.run(&["abort", "1", "--yes"]).ok();
 }
 
 /// It says what is waited for, as without parts.
