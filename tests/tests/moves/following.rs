@@ -639,6 +639,59 @@ fn owners_who_could_not_write_what_comes_are_named_where_it_is_they_who_do() {
     }
 }
 
+/// From 16 on what comes to a superuser's table is written with a superuser's rights.
+#[test]
+fn what_others_write_is_not_run_as_the_superuser_who_owns_a_table() {
+    let estate = estate(|builder| builder);
+    let schema = schema(0);
+    for node in estate.nodes() {
+        estate.psql(&node, "CREATE ROLE tenant");
+    }
+    estate.psql(
+        "pg1",
+        &format!(
+            "GRANT ALL ON SCHEMA {schema} TO tenant; SET ROLE tenant;
+             CREATE FUNCTION {schema}.ok(int) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+             CREATE DOMAIN {schema}.word AS text;
+             CREATE TYPE {schema}.pair AS (a int, b int);
+             CREATE TYPE {schema}.mood AS ENUM ('low');
+             CREATE OPERATOR {schema}.=# (FUNCTION = {schema}.ok, RIGHTARG = int);
+             CREATE TABLE {schema}.whole (id int, n int, PRIMARY KEY (id, n)) PARTITION BY LIST (n);
+             CREATE TABLE {schema}.mine (id int PRIMARY KEY CHECK ({schema}.ok(id)), w {schema}.word);
+             RESET ROLE;
+             CREATE TABLE {schema}.part PARTITION OF {schema}.whole FOR VALUES IN (1);
+             CREATE TABLE {schema}.checked (id int PRIMARY KEY CHECK ({schema}.ok(id)));
+             CREATE TABLE {schema}.worded (id int PRIMARY KEY, w {schema}.word[]);
+             CREATE TABLE {schema}.paired (id int PRIMARY KEY, p {schema}.pair);
+             CREATE TABLE {schema}.indexed (id int PRIMARY KEY, n int);
+             CREATE INDEX ON {schema}.indexed (n) WHERE {schema}.ok(n);
+             CREATE TABLE {schema}.made (id int PRIMARY KEY, b boolean GENERATED ALWAYS AS ({schema}.ok(id)) STORED);
+             CREATE TABLE {schema}.sorted (id int PRIMARY KEY, CHECK (OPERATOR({schema}.=#) id));
+             CREATE DOMAIN {schema}.checks AS int CHECK ({schema}.ok(VALUE));
+             CREATE TABLE {schema}.of_domain (id int PRIMARY KEY, c {schema}.checks);
+             CREATE TABLE {schema}.fine (id int PRIMARY KEY DEFAULT {schema}.ok(1)::int, m {schema}.mood, n int REFERENCES {schema}.mine);
+             CREATE FUNCTION {schema}.own(int) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+             CREATE TABLE {schema}.too (id int PRIMARY KEY CHECK ({schema}.own(id)))"
+        ),
+    );
+    let dry = run(&estate, &["move", "0", "--to", "pg2", "--dry-run"]);
+    if estate.psql("pg2", "SELECT current_setting('server_version_num')::int >= 160000") == "f" {
+        assert_eq!(dry.code, 0, "{}", dry.stderr);
+        return;
+    }
+    let refused = dry.refused();
+    for table in ["part", "checked", "worded", "paired", "indexed", "made", "sorted", "of_domain"] {
+        let words = format!("table {schema}.{table} is superuser ");
+        assert!(refused.contains(&words), "{words:?} is not in {refused}");
+        estate.psql("pg1", &format!("ALTER TABLE {schema}.{table} OWNER TO tenant"));
+    }
+    for table in ["mine", "fine", "too"] {
+        assert!(!refused.contains(&format!("table {schema}.{table} is")), "{refused}");
+    }
+    // As it is told.
+    run(&estate, &["move", "0", "--to", "pg2", "--yes"]).ok();
+}
+
 #[test]
 fn what_somebody_did_to_a_copy_is_said_with_its_node_and_the_very_command() {
     let estate = shared::estate();

@@ -73,7 +73,10 @@ pub(super) async fn appliers(
         true => sql!("move/check/appliers.sql"),
         false => sql!("move/check/called.sql"),
     };
-    source.rows(sqlx::query_as(query).bind(schema)).await
+    let mut problems: Vec<Problem> = source.rows(sqlx::query_as(query).bind(schema)).await?;
+    let lends = sqlx::query_as(sql!("move/check/lends.sql")).bind(schema).bind(by_owners);
+    problems.extend(source.rows::<Problem>(lends).await?);
+    Ok(problems)
 }
 
 /// What could not be made on the target as it is made there.
