@@ -120,7 +120,8 @@ pub(super) async fn check_there(
     copy: &NodeName,
     record: &Move,
 ) -> Result<(), Failure> {
-    home_of(server, copy, record).await.map(drop)
+    home_of(server, copy, record).await?;
+    check_name(server, record).await
 }
 
 async fn home_of(
@@ -134,7 +135,7 @@ async fn home_of(
             record.shard, record.schema
         ))
         .at(format!("node {}", server.node))
-        .hint("keep that copy, and do not make the shard anew: `shardid verify` says how its rows come back")
+        .hint("keep that copy, and do not make the shard anew: docs/cluster.md says how its rows come back (a node that has lost a shard)")
     })
 }
 

@@ -360,7 +360,7 @@ fn a_move_back_does_not_drop_the_last_copy_of_anything() {
     assert_eq!(estate.psql("pg1", &rows), "10");
     estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
     let second = estate.last_move(0);
-    estate.run_cut("switched/before-OpenTarget", &["rollback", &second, "--yes"]);
+    estate.run_cut("switched/before-EndStream", &["rollback", &second, "--yes"]);
     // All of it.
     estate.psql("pg1", &format!("DROP SCHEMA {schema} CASCADE"));
     let stopped = estate.run(&["resume", &estate.last_move(0)]);
