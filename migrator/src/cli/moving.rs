@@ -41,7 +41,7 @@ pub(crate) struct CopyOptions {
     /// By how many sessions at once the rows of a shard are copied, large tables in parts
     ///
     /// With 1, PostgreSQL's own workers copy them, a table each.
-    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=32))]
+    #[arg(long, hide_short_help = true, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=32))]
     pub(crate) jobs: u16,
 }
 

@@ -46,6 +46,11 @@ const DONE: &[(&str, &str, &str)] = &[
         "DROP USER IF EXISTS",
         "nobody has that name: what goes are the grants that are left of it",
     ),
+    (
+        "move/copy/filled.sql",
+        "TRUNCATE ONLY",
+        "a statement: of a new copy to which no stream leads yet, whose rows are copied anew",
+    ),
     ("move/stream/unpublish.sql", "DROP PUBLICATION", "a statement: of our own publication"),
     (
         "move/stream/keep_kinds.sql",
