@@ -72,8 +72,9 @@ pub(super) async fn make_slot(
     let command = server.column::<String>(command).await?.concat();
     let mut psql = client_program("psql")?;
     server.address.give_to(&mut psql);
-    // A database may have its sessions begin as another role.
-    psql.env("PGOPTIONS", "-c role=none").env("PGAPPNAME", "shardid move");
+    // A database may have its sessions begin as another role, or end them soon.
+    let options = format!("-c role=none {}", server.dump_options);
+    psql.env("PGOPTIONS", options).env("PGAPPNAME", "shardid move");
     psql.args(["-XAtqw", "--set=ON_ERROR_STOP=1", "--dbname=replication=database"]);
     psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut psql = psql.spawn().map_err(could_not)?;
