@@ -47,6 +47,7 @@ pub(crate) async fn connect(
         Ok(Ok(mut connection)) => {
             // Each by itself: what comes first decides how the next is read.
             for block in [
+                sql!("session/unlimited.sql"),
                 sql!("session/path.sql"),
                 sql!("session/itself.sql"),
                 sql!("session/changed.sql", "session/usual.sql"),
