@@ -291,6 +291,12 @@ fn is_follower(table: pg_sys::Oid) -> bool {
     follower::is_follower(table)
 }
 
+/// How many callers an error would name as its context.
+#[pg_extern]
+fn context_depth() -> i32 {
+    follower::context_depth()
+}
+
 /// Has the horizon be no earlier than an id, whose generator nobody here has known so far.
 #[pg_extern]
 fn raise_horizon(id: i64, layout: &[u8]) {

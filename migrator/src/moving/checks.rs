@@ -74,12 +74,6 @@ pub(crate) async fn check_all(
             if pace.way_back {
                 failures.extend(nodes::follow(&mut servers, pair.0, pair.1, dry_run).await?);
             }
-            for (node, copies) in [(pair.1, true), (pair.0, false)] {
-                if copies || pace.way_back {
-                    let follower = servers.get_mut(node).expect("connected above");
-                    failures.extend(failures_of(node, nodes::goes_by(follower, copies).await?));
-                }
-            }
             compared.push(pair);
         }
         let found = check_one(&mut servers, &earlier, planned, &mut told, &mut failures).await?;
@@ -150,10 +144,7 @@ async fn check_one(
     let Some(home) = home else { return Ok(None) };
     shard::stays_behind(source, planned.shard, &home.schema, told).await?;
     let needs = needs(source, planned.shard, &home.schema).await?;
-    let target = servers.get_mut(&planned.target).expect("connected above");
-    let by_owners = nodes::applies_by_owners(target).await?;
-    let source = servers.get_mut(&planned.source).expect("connected above");
-    let mut problems = shard::appliers(source, by_owners, &home.schema).await?;
+    let mut problems = shard::not_called(source, &home.schema).await?;
     problems.extend(shard::not_made(source, &home.schema).await?);
     failures.extend(failures_of(&planned.source, problems));
     let target = servers.get_mut(&planned.target).expect("connected above");
@@ -194,20 +185,11 @@ pub(super) async fn check_again(context: &mut MoveContext<'_>) -> Result<(), Fai
             nodes::server_problems(&mut context.target).await?,
         ));
         let way_back = context.record.way_back;
-        for (server, copies) in [(&mut context.target, true), (&mut context.source, false)] {
-            if copies || way_back {
-                failures.extend(failures_of(
-                    &server.node.clone(),
-                    nodes::goes_by(server, copies).await?,
-                ));
-            }
-        }
         let missing =
             capacity::missing_for_one(&mut context.source, &mut context.target, way_back).await?;
         failures.extend(missing);
-        let by_owners = nodes::applies_by_owners(&mut context.target).await?;
-        let mut problems =
-            shard::appliers(&mut context.source, by_owners, &context.record.schema).await?;
+        let (source, schema) = (&mut context.source, &context.record.schema);
+        let mut problems = shard::not_called(source, schema).await?;
         problems.extend(shard::not_made(&mut context.source, &context.record.schema).await?);
         failures.extend(failures_of(&context.source.node, problems));
         let needs =

@@ -63,6 +63,20 @@ fn is_stream(subscription: Oid) -> bool {
     })
 }
 
+/// How many callers an error that is raised now would name as its context: each function and statement has an entry, and so
+/// has the message that a worker applies.
+pub(crate) fn context_depth() -> i32 {
+    let mut depth = 0;
+    // SAFETY: the list of this backend, whose entries lie on the stack of those that called us.
+    let mut entry = unsafe { pg_sys::error_context_stack };
+    while !entry.is_null() {
+        depth += 1;
+        // SAFETY: as above.
+        entry = unsafe { (*entry).previous };
+    }
+    depth
+}
+
 /// Whether what a statement writes to our tables now is taken for replicated rows: it is called
 /// by the worker itself, as a default of a column that the publisher does not have.
 pub(crate) fn own_rows_are_left_out() -> bool {

@@ -1,10 +1,11 @@
--- Has what comes to a schema by a subscription applied without a superuser's rights, since that
--- runs code of the schema's owners: checks, expressions of indexes, triggers. From 16 on it is
--- applied with the rights of each table's owner. Up to 15 it is with those of the
--- subscription's owner, which must be a superuser when it becomes that, and no longer: a role
+-- Has what comes to a schema by a subscription applied with next to no rights, since that
+-- runs code of whoever wrote the checks, domains and expressions of indexes that rows meet: not with those of a
+-- superuser, nor of the tables' owners, who are not always those who wrote it. It is applied with those of the
+-- subscription's owner, a role
 -- of the same name that may write to this schema, in this database, and has no password. Its code may give it one; no
--- client may connect by it, as workers are not counted. Nobody sees it as a superuser, as
--- all of it is one transaction. A copy is read as the server means text, whatever the settings of the database
+-- client may connect by it, as workers are not counted. Up to 15 an owner must be a superuser when it becomes that, and no
+-- longer; nobody sees it as one, as all of it is one transaction. Row level security stops a worker that has no right to pass
+-- it; where no table has any, the role has none. A copy is read as the server means text, whatever the settings of the database
 -- say: by client_encoding it would take what comes, which is in the database's, for another one.
 DO $do$
 DECLARE
@@ -17,26 +18,29 @@ BEGIN
           FROM pg_subscription s
           JOIN pg_database d ON d.oid = s.subdbid AND d.datname = current_database()
           JOIN pg_roles o ON o.oid = s.subowner,
-               unnest(CASE
-                   WHEN current_setting('server_version_num')::integer >= 160000 THEN
-                       ARRAY['ALTER SUBSCRIPTION %1$I SET (run_as_owner = false)']
-                   ELSE ARRAY[
-                       'CREATE ROLE %1$I LOGIN CONNECTION LIMIT 0 BYPASSRLS SUPERUSER',
-                       'ALTER ROLE %1$I IN DATABASE %3$I SET client_encoding = %4$L',
-                       'ALTER ROLE %1$I IN DATABASE %3$I SET array_nulls = on',
-                       'ALTER ROLE %1$I IN DATABASE %3$I SET xmloption = content',
-                       'ALTER SUBSCRIPTION %1$I OWNER TO %1$I',
-                       'ALTER ROLE %1$I NOSUPERUSER',
-                       'GRANT USAGE ON SCHEMA %2$I TO %1$I']
-               END) WITH ORDINALITY AS steps(step, n)
-         WHERE s.subname = stream
-           AND CASE WHEN current_setting('server_version_num')::integer >= 160000
-                    THEN to_jsonb(s) ->> 'subrunasowner' = 'true' ELSE o.rolsuper END
+               unnest(CASE WHEN o.rolsuper THEN ARRAY[
+                   'CREATE ROLE %1$I LOGIN CONNECTION LIMIT 0 SUPERUSER',
+                   CASE WHEN EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                                      WHERE n.nspname = schema AND c.relrowsecurity)
+                        THEN 'ALTER ROLE %1$I BYPASSRLS' END,
+                   'ALTER ROLE %1$I IN DATABASE %3$I SET client_encoding = %4$L',
+                   'ALTER ROLE %1$I IN DATABASE %3$I SET array_nulls = on',
+                   'ALTER ROLE %1$I IN DATABASE %3$I SET xmloption = content',
+                   -- It logs in at the other node by a password that this server need not have asked for.
+                   CASE WHEN current_setting('server_version_num')::integer >= 160000
+                        THEN 'ALTER SUBSCRIPTION %1$I SET (run_as_owner = true, password_required = false)' END,
+                   'ALTER SUBSCRIPTION %1$I OWNER TO %1$I',
+                   'ALTER ROLE %1$I NOSUPERUSER',
+                   'GRANT USAGE ON SCHEMA %2$I TO %1$I']
+               ELSE ARRAY['ALTER SUBSCRIPTION %1$I SET (run_as_owner = true, password_required = false)'] END)
+                   WITH ORDINALITY AS steps(step, n)
+         WHERE s.subname = stream AND step IS NOT NULL
+           AND (o.rolsuper OR to_jsonb(s) ->> 'subrunasowner' = 'false')
          ORDER BY n
     LOOP
         EXECUTE statement;
     END LOOP;
-    IF NOT FOUND OR current_setting('server_version_num')::integer >= 160000 THEN
+    IF NOT FOUND THEN
         RETURN;
     END IF;
     -- Whether or not everybody may: that may be over before the stream is. Of two that grant something on the same
@@ -49,6 +53,14 @@ BEGIN
         SELECT format('GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON %I.%I TO %I', n.nspname, c.relname, stream)
           FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
          WHERE n.nspname = schema AND c.relkind IN ('r', 'p')
+    LOOP
+        EXECUTE statement;
+    END LOOP;
+    -- In copies of an earlier program what that code writes was not refused.
+    FOR statement IN
+        SELECT format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER %I', c.oid::regclass, t.tgname)
+          FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+         WHERE n.nspname = schema AND t.tgfoid = to_regprocedure('shardid.refuse_write()') AND t.tgenabled <> 'A'
     LOOP
         EXECUTE statement;
     END LOOP;

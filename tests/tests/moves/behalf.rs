@@ -363,25 +363,10 @@ fn a_session_that_begins_as_another_role_is_a_superusers_all_the_same() {
             "SET ROLE postgres; CREATE ROLE nobody; ALTER DATABASE app SET role = 'nobody'",
         );
     }
-    // From 16 on what follows is a session of the program's role, too.
-    if estate.psql("pg2", "SELECT current_setting('server_version_num')::int >= 160000") == "t" {
-        let refused = estate.run(&MOVE).refused();
-        let hint = "ALTER ROLE postgres IN DATABASE app SET role = 'none'";
-        for node in ["pg1", "pg2"] {
-            assert!(
-                refused.contains(&format!(
-                    "node {node}: what follows another node would go by role = nobody"
-                )),
-                "{refused}"
-            );
-            estate.node(node).psql("postgres", hint);
-        }
-        assert!(refused.contains(hint), "{refused}");
-    }
     estate.run(&MOVE).ok();
 }
 
-/// PostgreSQL 15 applies what comes for all tables by one role, which could call what the shard's owners may not.
+/// What comes is applied for all tables by one role, which could call what the shard's owners may not.
 #[test]
 fn a_stream_calls_no_function_that_not_all_owners_may_call() {
     let (estate, schema) = estate();
@@ -417,12 +402,10 @@ fn a_stream_calls_no_function_that_not_all_owners_may_call() {
     estate.run(&["rollback", "1", "--yes"]).ok();
 }
 
-/// Up to PostgreSQL 15, where it is said before anything is made.
+/// It is said before anything is made.
 #[test]
 fn an_expression_that_calls_what_not_all_owners_may_call_is_refused() {
     let (estate, schema) = estate();
-    let is_15 =
-        estate.psql("pg2", "SELECT current_setting('server_version_num')::int < 160000") == "t";
     estate.psql(
         "pg1",
         &format!(
@@ -432,14 +415,12 @@ fn an_expression_that_calls_what_not_all_owners_may_call_is_refused() {
              REVOKE ALL ON FUNCTION {schema}.knows(int) FROM PUBLIC"
         ),
     );
-    if is_15 {
-        let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
-        let words = format!(
-            "function {schema}.knows(integer) does more than who calls it may, and role alice, which owns part of the shard, may not call it"
-        );
-        assert!(refused.contains(&words), "{refused}");
-        estate.psql("pg1", &format!("GRANT EXECUTE ON FUNCTION {schema}.knows(integer) TO alice"));
-    }
+    let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
+    let words = format!(
+        "function {schema}.knows(integer) does more than who calls it may, and role alice, which owns part of the shard, may not call it"
+    );
+    assert!(refused.contains(&words), "{refused}");
+    estate.psql("pg1", &format!("GRANT EXECUTE ON FUNCTION {schema}.knows(integer) TO alice"));
     estate.psql("pg1", &format!("INSERT INTO {schema}.t VALUES (1, 1)"));
     estate.run(&MOVE).ok();
 }

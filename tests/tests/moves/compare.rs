@@ -23,11 +23,6 @@ fn fill(estate: &Estate, shard: u32, rows: u32) {
     );
 }
 
-/// A change of the new copy as replication makes it: clients are refused there.
-fn past_the_guard(sql: &str) -> String {
-    format!("SET session_replication_role = replica; {sql}")
-}
-
 /// Milliseconds that a move was in a state, all in all.
 fn spent(estate: &Estate, id: &str, state: &str) -> f64 {
     let sql = format!(
@@ -85,7 +80,9 @@ fn a_copy_that_differs_is_found_before_the_fence_and_the_shard_stays() {
     // As many rows as before, and one is another.
     estate.psql(
         "pg2",
-        &past_the_guard(&format!("UPDATE {schema}.photo SET caption = 'other' WHERE id = 77")),
+        &shared::past_the_guard(&format!(
+            "UPDATE {schema}.photo SET caption = 'other' WHERE id = 77"
+        )),
     );
     let run = held.let_go();
     assert_eq!(run.code, 3, "{}", run.stderr);
@@ -110,7 +107,8 @@ fn a_small_copy_that_differs_is_found_behind_the_fence_too() {
     let (number, schema) = (shard.to_string(), schema(shard));
     let held =
         estate.run_held("following/before-AwaitClose", &["move", &number, "--to", "pg2", "--yes"]);
-    estate.psql("pg2", &past_the_guard(&format!("DELETE FROM {schema}.photo WHERE id = 77")));
+    estate
+        .psql("pg2", &shared::past_the_guard(&format!("DELETE FROM {schema}.photo WHERE id = 77")));
     let run = held.let_go();
     assert_eq!(run.code, 3, "{}", run.stderr);
     let words = format!("the new copy of table {schema}.photo differs: 100 rows on pg1, 99 on pg2");

@@ -496,23 +496,17 @@ fn a_trigger_of_a_fence_with_any_argument_hides_nothing() {
 #[test]
 fn a_role_by_the_name_of_a_stream_is_named() {
     let (estate, schema) = estate();
-    let is_15 =
-        estate.psql("pg1", "SELECT current_setting('server_version_num')::int < 160000") == "t";
     estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
     estate.run_cut("following/after-AwaitClose", &MOVE);
     estate.psql("pg1", "CREATE ROLE shardid_back_1 ROLE alice");
     let stands = estate.run(&["resume", "1"]);
-    if is_15 {
-        assert!(
-            stands.stderr.contains("node pg1: somebody has made a role shardid_back_1"),
-            "{}",
-            stands.stderr
-        );
-        estate.psql("pg1", "ALTER ROLE shardid_back_1 RENAME TO hers");
-        estate.run(&["resume", "1"]).ok();
-    } else {
-        stands.ok();
-    }
+    assert!(
+        stands.stderr.contains("node pg1: somebody has made a role shardid_back_1"),
+        "{}",
+        stands.stderr
+    );
+    estate.psql("pg1", "ALTER ROLE shardid_back_1 RENAME TO hers");
+    estate.run(&["resume", "1"]).ok();
 }
 
 /// `move` waited for as long as anybody who may write to a table kept it locked, and said nothing.

@@ -355,10 +355,6 @@ fn sessions_that_copy_are_counted() {
 /// A database may have its sessions begin as a role that may do nothing.
 #[test]
 fn a_snapshot_is_had_where_a_database_has_its_sessions_be_another_role() {
-    if Installation::get().major() >= 16 {
-        // There a stream by PostgreSQL's own means does not go on, and the move is refused.
-        return;
-    }
     let (estate, schema) = (Estate::start(2, 2), schema(0));
     make_large(&estate, &schema);
     for node in estate.nodes() {

@@ -22,3 +22,10 @@ pub(crate) fn shard() -> u32 {
     assert!(shard < ON_EACH, "pg1 has no more shards");
     shard
 }
+
+/// A change of the new copy as the program copies rows: everybody else is refused there.
+pub(crate) fn past_the_guard(sql: &str) -> String {
+    format!(
+        "LOAD 'shardid'; SET shardid.on_behalf_of = 'public'; SET session_replication_role = replica; {sql}"
+    )
+}

@@ -27,12 +27,6 @@ pub(super) async fn server_problems(server: &mut MoveSession) -> Result<Vec<Prob
     server.rows(sqlx::query_as(sql!("move/check/server.sql"))).await
 }
 
-/// Whether the owners of tables apply what comes to them there.
-pub(super) async fn applies_by_owners(server: &mut MoveSession) -> Result<bool, Failure> {
-    let query = sqlx::query_scalar(sql!("move/check/by_owners.sql"));
-    Ok(server.column::<bool>(query).await? == [true])
-}
-
 /// Whether a node can follow another: as far as that can be seen, or by trying.
 pub(super) async fn follow(
     servers: &mut BTreeMap<NodeName, MoveSession>,
@@ -52,18 +46,6 @@ pub(super) async fn follow(
     };
     servers.insert(from.node.clone(), from);
     outcome
-}
-
-/// By which settings what follows would not do what it should there. `copies`: whether it brings rows that are there first.
-pub(super) async fn goes_by(
-    follower: &mut MoveSession,
-    copies: bool,
-) -> Result<Vec<Problem>, Failure> {
-    // Of who is none is said that it has to be one; files of settings are read by no other.
-    match superuser(follower).await? {
-        true => follower.rows(sqlx::query_as(sql!("move/check/reads_by.sql")).bind(copies)).await,
-        false => Ok(Vec::new()),
-    }
 }
 
 /// Whether we are a superuser there.

@@ -63,20 +63,12 @@ pub(super) async fn stays_behind(
     Ok(())
 }
 
-/// Tables whose owners could not apply what comes, if it is they who do; what the one role that does may not call, else.
-pub(super) async fn appliers(
+/// What the role of a stream, which writes what comes, may not call.
+pub(super) async fn not_called(
     source: &mut MoveSession,
-    by_owners: bool,
     schema: &str,
 ) -> Result<Vec<Problem>, Failure> {
-    let query = match by_owners {
-        true => sql!("move/check/appliers.sql"),
-        false => sql!("move/check/called.sql"),
-    };
-    let mut problems: Vec<Problem> = source.rows(sqlx::query_as(query).bind(schema)).await?;
-    let lends = sqlx::query_as(sql!("move/check/lends.sql")).bind(schema).bind(by_owners);
-    problems.extend(source.rows::<Problem>(lends).await?);
-    Ok(problems)
+    source.rows(sqlx::query_as(sql!("move/check/called.sql")).bind(schema)).await
 }
 
 /// What could not be made on the target as it is made there.

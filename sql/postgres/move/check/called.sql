@@ -1,5 +1,5 @@
 -- Functions that expressions of a schema ($1) call and that do more than their caller may, where not every role that owns
--- anything of it may call them: up to PostgreSQL 15 one role writes all that comes by a stream, and may call what all may.
+-- anything of it may call them: one role writes all that comes by a stream, and may call what all may.
 WITH owner AS (
     SELECT DISTINCT o.refobjid AS role
       FROM pg_namespace n
@@ -10,7 +10,7 @@ WITH owner AS (
 )
 SELECT DISTINCT ON (p.oid)
        format('function %s does more than who calls it may, and role %I, which owns part of the shard, may not call it', p.oid::regprocedure, pg_get_userbyid(o.role)),
-       format('have %s not call it; or, only where role %2$I may do all that it does, GRANT EXECUTE ON FUNCTION %3$s TO %2$I: up to PostgreSQL 15 one role writes what comes by a stream',
+       format('have %s not call it; or, only where role %2$I may do all that it does, GRANT EXECUTE ON FUNCTION %3$s TO %2$I: one role writes what comes by a stream',
               pg_describe_object(d.classid, d.objid, d.objsubid), pg_get_userbyid(o.role), p.oid::regprocedure)
   FROM pg_proc p
   JOIN pg_namespace n ON n.oid = p.pronamespace
