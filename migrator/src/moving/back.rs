@@ -11,11 +11,12 @@ use super::ahead::{
 use super::context::MoveContext;
 use super::elsewhere::{Elsewhere, Generators};
 use super::fence;
-use super::home::{Home, is_open};
+use super::home::{Home, is_open, named_elsewhere};
 use super::journal::{Move, MoveJournal};
 use super::move_session::MoveSession;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
+use crate::postgres::sql;
 
 /// What a node has lost since a move was switched, so that it goes back.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +25,17 @@ pub(crate) enum Lost {
     Rows(Ahead),
     /// The source has lost its fence, and is open: to go on with a move back would drop what was written there since.
     Fence,
+    /// The copy that is to be opened is gone, or what says how its sequences go on.
+    Copy(Gone),
+}
+
+/// What is gone of a copy that is to be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gone {
+    /// All of it.
+    Schema,
+    /// The subscription that has filled it.
+    Subscription,
 }
 
 impl Lost {
@@ -36,21 +48,68 @@ impl Lost {
         if let Some(why) = has_lost(target, record).await? {
             return Ok(Some(Self::Rows(why)));
         }
-        match source {
-            Some(source) if record.kind == MoveKind::Rollback => {
-                Ok(is_open(source, record.shard).await?.then_some(Self::Fence))
-            }
-            _ => Ok(None),
+        if let Some(source) = source
+            && record.kind == MoveKind::Rollback
+            && is_open(source, record.shard).await?
+        {
+            return Ok(Some(Self::Fence));
         }
+        Ok(gone(target, record).await?.map(Self::Copy))
     }
 
     /// What is the matter with the node.
     pub(crate) fn problem(self, record: &Move) -> String {
-        let Move { shard, source, target, .. } = record;
+        let Move { shard, source, target, schema, .. } = record;
         match self {
             Self::Rows(why) => format!("node {target} {}: {why}", may_lack(shard)),
             Self::Fence => format!("shard {shard} is {}", open_behind_fence(source)),
+            Self::Copy(Gone::Schema) => {
+                format!(
+                    "node {target}: the copy of shard {shard} is not there any more: schema {schema}"
+                )
+            }
+            Self::Copy(Gone::Subscription) => format!(
+                "node {target}: subscription {} is gone, which says how the sequences of shard {shard} go on",
+                record.stream()
+            ),
         }
+    }
+}
+
+/// What is gone of the copy that a move is to open, if it is not open yet.
+async fn gone(target: &mut MoveSession, record: &Move) -> Result<Option<Gone>, Failure> {
+    if is_open(target, record.shard).await? {
+        return Ok(None);
+    }
+    let query = sqlx::query_as(sql!("move/clean/whole.sql"))
+        .bind(record.schema.as_str())
+        .bind(record.shard.as_sql())
+        .bind(record.stream());
+    let found: Option<(bool, Option<String>, bool)> = target.row(query).await?;
+    match found {
+        Some((false, Some(elsewhere), _)) => {
+            Err(named_elsewhere(target, record, "the new copy of shard", &elsewhere).await?)
+        }
+        Some((false, None, _)) => Ok(Some(Gone::Schema)),
+        Some((true, _, false)) => Ok(Some(Gone::Subscription)),
+        _ => Ok(None),
+    }
+}
+
+/// Refuses to open a copy that is not there, or of which nobody knows how its sequences go on; the second where it is not
+/// opened all the same.
+pub(super) async fn check_copy(
+    target: &mut MoveSession,
+    record: &Move,
+    accept_loss: bool,
+) -> Result<(), Failure> {
+    match gone(target, record).await? {
+        Some(gone) if gone == Gone::Schema || !accept_loss => {
+            let lost = Lost::Copy(gone);
+            let instead = LostMove { lost, is_open: false }.instead(record);
+            Err(Failure::new(lost.problem(record)).hint(instead))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -67,7 +126,7 @@ impl LostMove {
         let Move { shard, target, .. } = record;
         let message = match self.lost {
             Lost::Rows(why) => format!("shard {shard} is open on {target}: {why}"),
-            Lost::Fence => self.lost.problem(record),
+            Lost::Fence | Lost::Copy(_) => self.lost.problem(record),
         };
         Failure::new(message).standing().hint(self.goes_on(record))
     }
@@ -96,6 +155,7 @@ impl LostMove {
                 "look what is written on {target}, where it is open; `shardid resume {id} --accept-loss` goes on with it"
             ),
             Lost::Fence => open_on_both(record),
+            Lost::Copy(_) => format!("`shardid resume {id}` goes on"),
         }
     }
 }

@@ -11,6 +11,8 @@ use super::member::check_member;
 use super::move_session::{MoveSession, WAIT_MAX};
 use super::options::Options;
 use super::progress::MoveProgress;
+use super::watch;
+use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 
@@ -57,11 +59,18 @@ impl ClaimedMove {
     pub(crate) async fn enter(file: &ClusterFile, id: i64) -> Result<Self, Failure> {
         let mut journal = MoveJournal::open(file).await?;
         let mut record = journal.begin(id).await?;
-        let source = MoveSession::connect(file, &record.source).await;
-        let mut source =
-            source.map_err(|failure| without(failure, file, &record, GoneNode::Source))?;
-        check_member(&mut source, file).await?;
-        journal.claim(&mut record, &mut [&mut source]).await?;
+        let mut nodes = watch::nodes_of(file, &record);
+        nodes.remove(&record.target);
+        let work = async {
+            let source = MoveSession::connect(file, &record.source).await;
+            let mut source =
+                source.map_err(|failure| without(failure, file, &record, GoneNode::Source))?;
+            cuts::at(format_args!("enter/source"));
+            check_member(&mut source, file).await?;
+            journal.claim(&mut record, &mut [&mut source]).await?;
+            Ok(source)
+        };
+        let source = watch::over(file, nodes, work).await?;
         Ok(Self { journal, record, source })
     }
 
@@ -80,15 +89,29 @@ impl ClaimedMove {
             }
         };
         // One that knows a newer map may have the shard open: then the fence has to stand.
-        check_member(&mut target, file).await?;
-        if let Err(failure) = self.claim_both(&mut target).await {
+        cuts::at(format_args!("enter/target"));
+        let nodes = watch::nodes_of(file, &self.record);
+        let asked = async { Ok(check_member(&mut target, file).await) };
+        match watch::over(file, nodes.clone(), asked).await {
+            Ok(answer) => answer?,
+            Err(silent) => {
+                self.relieve().await?;
+                return Err(silent);
+            }
+        }
+        let claimed = watch::over(file, nodes.clone(), self.claim_both(&mut target)).await;
+        if let Err(failure) = claimed {
             self.relieve().await?;
             return Err(failure);
         }
         let Self { journal, record, mut source } = self;
-        for server in [&mut source, &mut target] {
-            server.wait_at_most(options.stall_max.min(WAIT_MAX)).await?;
-        }
+        let waits = async {
+            for server in [&mut source, &mut target] {
+                server.wait_at_most(options.stall_max.min(WAIT_MAX)).await?;
+            }
+            Ok(())
+        };
+        watch::over(file, nodes, waits).await?;
         let progress = MoveProgress::of(record.shard);
         Ok(MoveContext {
             file,

@@ -6,7 +6,7 @@ use shardid_cluster::{Effect, MoveEvent, MoveKind, MoveState, effects, next_stat
 
 use super::context::MoveContext;
 use super::elsewhere::Elsewhere;
-use super::home::check_name;
+use super::home::{check_name, is_open};
 use super::move_session::MoveSession;
 use super::old_copy::check_there;
 use super::outcome::Fence;
@@ -293,7 +293,9 @@ async fn take(
             let accept_loss = context.options.accept_loss;
             let instead = ahead::Instead::GoBack;
             ahead::check_target(&mut context.target, &context.record, instead, accept_loss).await?;
-            if context.record.kind == MoveKind::Rollback {
+            back::check_copy(&mut context.target, &context.record, accept_loss).await?;
+            let is_open = is_open(&mut context.target, context.record.shard).await?;
+            if is_open || context.record.kind == MoveKind::Rollback {
                 let copy = &context.source.node;
                 check_there(&mut context.target, copy, &context.record).await?;
             }

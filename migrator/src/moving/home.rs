@@ -39,13 +39,23 @@ pub(super) async fn check_name(server: &mut MoveSession, record: &Move) -> Resul
     if home.schema == record.schema {
         return Ok(());
     }
-    let query = sqlx::query_scalar(sql!("move/clean/named_again.sql"));
-    let statements = query.bind(home.schema.as_str()).bind(record.schema.as_str());
-    let statements: Vec<String> = server.column(statements).await?;
     let what = if home.state == "moved" { "the old copy of shard" } else { "shard" };
-    Err(Failure::new(format!(
-        "{what} {} is in schema {} now, and not in {}",
-        record.shard, home.schema, record.schema
+    Err(named_elsewhere(server, record, what, &home.schema).await?)
+}
+
+/// That what a move knows by a name has another one, and what gives it that back.
+pub(super) async fn named_elsewhere(
+    server: &mut MoveSession,
+    record: &Move,
+    what: &str,
+    schema: &str,
+) -> Result<Failure, Failure> {
+    let query = sqlx::query_scalar(sql!("move/clean/named_again.sql"));
+    let statements = query.bind(schema).bind(record.schema.as_str());
+    let statements: Vec<String> = server.column(statements).await?;
+    Ok(Failure::new(format!(
+        "{what} {} is in schema {schema} now, and not in {}",
+        record.shard, record.schema
     ))
     .at(format!("node {}", server.node))
     .hint(format!("`{}` there, then run the same command again", statements.join(" "))))

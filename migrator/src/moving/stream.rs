@@ -1,5 +1,6 @@
 //! The streams from the source to the target, and the way back: made and removed.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use shardid_cluster::LeftoverKind;
@@ -217,7 +218,13 @@ pub(super) async fn open_way_back(context: &mut MoveContext<'_>) -> Result<(), F
     };
     let stream =
         NewStream { name: &name, schema: &context.record.schema, copy: false, enabled: false };
-    login::subscribe(&mut context.source, &mut context.target, &stream).await?;
+    let subscribed = login::subscribe(&mut context.source, &mut context.target, &stream).await;
+    if subscribed.is_err()
+        && let Some(failure) = made_since(context).await?
+    {
+        return Err(failure);
+    }
+    subscribed?;
     cuts::at(format_args!("way-back/made"));
     let begin = sqlx::query(sql!("move/stream/begin_at.sql")).bind(name.as_str()).bind(seal);
     context.source.change(begin).await?;
@@ -225,6 +232,29 @@ pub(super) async fn open_way_back(context: &mut MoveContext<'_>) -> Result<(), F
     let query = sqlx::query_scalar(sql!("move/stream/enable.sql")).bind(name);
     let statements = context.source.column(query).await?;
     context.source.carry_out(statements).await
+}
+
+/// That the new copy has tables which the old one has not, if it has: PostgreSQL subscribes to all of a schema or to nothing.
+async fn made_since(context: &mut MoveContext<'_>) -> Result<Option<Failure>, Failure> {
+    let Move { id, shard, schema, .. } = context.record.clone();
+    let tables = || {
+        sqlx::query_as::<_, (String, bool)>(sql!("move/clean/tables.sql"))
+            .bind(schema.as_str().to_owned())
+    };
+    let old: BTreeSet<String> =
+        context.source.rows(tables()).await?.into_iter().map(|(name, _)| name).collect();
+    let new = context.target.rows(tables()).await?.into_iter().map(|(name, _)| name);
+    let made: Vec<String> = new.filter(|name| !old.contains(name)).collect();
+    let (from, to) = (&context.source.node, &context.target.node);
+    Ok((!made.is_empty()).then(|| {
+        Failure::new(format!(
+            "shard {shard} is open on {to}, and the old copy on {from} cannot follow it yet: tables were made on {to} since the switch, and {from} has not got them: {}",
+            made.join(", ")
+        ))
+        .hint(format!(
+            "make the same on {from}, or have them wait in another schema on {to} (ALTER TABLE … SET SCHEMA …); then `shardid resume {id}`"
+        ))
+    }))
 }
 
 /// How long the end of a subscription may take, and how often it is tried:

@@ -647,9 +647,9 @@ fn what_rows_of_a_stream_meet_writes_to_no_table_of_the_shard() {
         "WITH gone AS (DELETE FROM @.of_two RETURNING id) INSERT INTO @.parted SELECT id FROM gone",
     ];
     let tries: Vec<String> = tries.iter().map(|it| it.replace('@', &schema)).collect();
-    let each = tries.iter().map(|statement| {
-        format!("BEGIN {statement}; EXCEPTION WHEN others THEN NULL; END;")
-    });
+    let each = tries
+        .iter()
+        .map(|statement| format!("BEGIN {statement}; EXCEPTION WHEN others THEN NULL; END;"));
     estate.psql(
         "pg1",
         &format!(

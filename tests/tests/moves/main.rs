@@ -6,6 +6,7 @@ mod another_database;
 mod applications;
 mod behalf;
 mod behind;
+mod by_hand;
 mod carried;
 mod catalog;
 mod caught;

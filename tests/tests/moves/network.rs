@@ -25,6 +25,30 @@ fn through(estate: &Estate, proxies: &[Proxy]) {
     });
 }
 
+/// As a move is taken in hand nobody watched over the ways, and the program waited for ever.
+#[test]
+fn a_node_that_falls_silent_as_a_move_is_taken_in_hand_ends_the_program() {
+    let (estate, proxies) = estate();
+    through(&estate, &proxies);
+    for (place, victim) in [("enter/source", 1), ("enter/target", 2)] {
+        let held = estate.run_held(place, &["move", "4", "--to", "pg3", "--yes"]);
+        let began = Instant::now();
+        proxies[victim].stall();
+        let run = held.let_go();
+        let took = began.elapsed();
+        proxies[victim].mend();
+        assert!(took < crowded(Duration::from_secs(90)), "{place}: {took:?}");
+        assert_eq!(run.code, 3, "{place}: {}", run.stderr);
+        let words = format!("node pg{} has not answered", victim + 1);
+        assert!(run.stderr.contains(&words), "{place}: {}", run.stderr);
+        let id = estate.last_move(SHARD);
+        wait_until(Duration::from_secs(60), "the move to be free", || {
+            estate.run(&["abort", &id, "--yes"]).code == 0
+        });
+        estate.assert_no_trace(SHARD);
+    }
+}
+
 #[test]
 fn the_program_does_not_wait_for_ever_for_a_node_that_says_nothing() {
     let (estate, proxies) = estate();

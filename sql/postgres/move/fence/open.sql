@@ -6,10 +6,13 @@
 -- does not keep the shard closed: its tables are not touched. A row that is there is taken for one of a dump
 -- where it is inserted once more.
 SELECT statement FROM (
-    SELECT 2 AS step, format(
+    -- Where it is not there, nothing is opened.
+    SELECT 1 AS step, format('SELECT %L::pg_catalog.regclass', format('%I.%I', $2::text, $5::text)) AS statement
+    UNION ALL
+    SELECT 2, format(
                'UPDATE shardid.shard SET state = ''open'', sequence = %2$L, cluster = %4$L, node = %5$L, map_version = %6$s, system_identifier = (SELECT system_identifier FROM pg_control_system()), database = current_database() WHERE shard = %1$s AND state <> ''open''; '
                'INSERT INTO shardid.shard (shard, layout, sequence, state, cluster, node, map_version, system_identifier, database) SELECT %1$s, %3$L, %2$L, ''open'', %4$L, %5$L, %6$s, system_identifier, current_database() FROM pg_control_system() WHERE NOT EXISTS (SELECT FROM shardid.shard WHERE shard = %1$s)',
-               $1::integer, format('%I.%I', $2::text, $5::text), $9::text, $10::text, $3::text, $4::bigint) AS statement
+               $1::integer, format('%I.%I', $2::text, $5::text), $9::text, $10::text, $3::text, $4::bigint)
     UNION ALL
     SELECT 3, format(
                'INSERT INTO shardid.id_sequence (sequence, shard, layout) SELECT %1$L, %2$s, %3$L WHERE NOT EXISTS (SELECT FROM shardid.id_sequence WHERE sequence::oid = %1$L::regclass::oid)',
