@@ -43,6 +43,14 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
+    -- Copying a table takes as long as it does, whatever limit of time is set for the database.
+    FOR statement IN
+        SELECT format('ALTER ROLE %I IN DATABASE %I SET %I = 0', stream, current_database(), name)
+          FROM pg_settings
+         WHERE context = 'user' AND unit = 'ms' AND vartype = 'integer' AND category LIKE 'Client Connection Defaults%'
+    LOOP
+        EXECUTE statement;
+    END LOOP;
     -- Whether or not everybody may: that may be over before the stream is. Of two that grant something on the same
     -- database at once, one fails: the second waits here.
     PERFORM FROM pg_database WHERE datname = current_database() FOR UPDATE;
