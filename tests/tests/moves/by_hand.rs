@@ -119,9 +119,8 @@ fn a_table_that_is_made_before_the_old_copy_follows_is_named() {
         assert_eq!(estate.psql("pg2", &write), "t");
         let stands = estate.run(&["resume", &id]);
         assert_eq!(stands.code, 3, "{}", stands.stderr);
-        let words =
-            format!("tables were made on pg2 since the switch, and pg1 has not got them: newer");
-        assert!(stands.stderr.contains(&words), "{}", stands.stderr);
+        let words = "tables were made on pg2 since the switch, and pg1 has not got them: newer";
+        assert!(stands.stderr.contains(words), "{}", stands.stderr);
         match is_made_there_too {
             true => estate.psql("pg1", &make),
             false => estate.psql("pg2", &format!("ALTER TABLE {schema}.newer SET SCHEMA public")),

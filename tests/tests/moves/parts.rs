@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use shardid_tests::estate::{DATABASE, Estate, Writer, schema};
-use shardid_tests::{Installation, crowded, wait_until};
+use shardid_tests::{crowded, wait_until};
 
 use crate::shared;
 
