@@ -100,7 +100,6 @@ const DONE: &[(&str, &str, &str)] = &[
         "a statement: of a role of ours, which the server refuses while it owns anything",
     ),
     ("follow/bound_rights.sql", "GRANT SELECT", "a right, to apply what comes"),
-    ("move/check/appliers.sql", "ARRAY['INSERT'", "the name of a right"),
     (
         "apply/remove_node.sql",
         "DELETE FROM shardid.node",
