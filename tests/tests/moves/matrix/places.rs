@@ -16,7 +16,6 @@ const PLACES: &str = include_str!("places.txt");
 
 /// Places that are in no move, and where they are cut.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("enter/", "a move that is taken in hand while a node falls silent: tests/moves/network.rs"),
     ("without/", "a move of which one node is gone for good: tests/moves/gone.rs"),
     ("rebuild/", "a catalog that is made anew beside a mover: tests/moves/rebuild.rs"),
     ("reopened/", "a source that was promoted without its fence: tests/moves/switched.rs"),
