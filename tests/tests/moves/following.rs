@@ -851,6 +851,7 @@ fn a_copy_whose_slot_is_lost_while_it_is_copied_is_given_up() {
 /// was there without the one that it refers to, and the move failed at its foreign key.
 #[test]
 fn a_copy_that_is_ahead_of_the_stream_is_given_its_foreign_keys_when_the_stream_is_there_too() {
+    const NEW_ONES: i64 = 1 << 40;
     let (estate, shard) = (shared::estate(), shared::shard());
     estate.make_tables(shard);
     let (number, schema) = (shard.to_string(), schema(shard));
@@ -861,13 +862,13 @@ fn a_copy_that_is_ahead_of_the_stream_is_given_its_foreign_keys_when_the_stream_
         "copying/before-Subscribe",
         &["move", &number, "--to", "pg2", "--verify", "none", "--yes"],
     );
-    // The first copy of lines fails when the stream is behind with items, which take their time; the triggers
+    // The first copy of lines fails when the stream is behind with items, whose new ones take their time; the triggers
     // are gone before the definitions are compared.
     estate.psql(
         "pg2",
         &format!(
-            "CREATE SEQUENCE copies_of_{schema};
-             GRANT SELECT ON SEQUENCE copies_of_{schema} TO public;
+            "CREATE SEQUENCE copies_of_{schema}; CREATE SEQUENCE goes_of_{schema};
+             GRANT SELECT ON SEQUENCE copies_of_{schema}, goes_of_{schema} TO public;
              CREATE FUNCTION fails_of_{schema}() RETURNS trigger LANGUAGE plpgsql AS $$
                BEGIN
                  IF NOT (SELECT is_called FROM public.copies_of_{schema}) THEN
@@ -880,7 +881,12 @@ fn a_copy_that_is_ahead_of_the_stream_is_given_its_foreign_keys_when_the_stream_
                  RETURN NEW;
                END $$;
              CREATE FUNCTION slow_of_{schema}() RETURNS trigger LANGUAGE plpgsql AS $$
-               BEGIN PERFORM pg_sleep(0.02); RETURN NEW; END $$;
+               BEGIN
+                 IF NEW.n >= {NEW_ONES} AND NOT (SELECT is_called FROM public.goes_of_{schema}) THEN
+                   PERFORM pg_sleep(0.1);
+                 END IF;
+                 RETURN NEW;
+               END $$;
              CREATE TRIGGER fails BEFORE INSERT ON {schema}.line FOR EACH ROW EXECUTE FUNCTION fails_of_{schema}();
              CREATE TRIGGER slow BEFORE INSERT ON {schema}.item FOR EACH ROW EXECUTE FUNCTION slow_of_{schema}();
              ALTER TABLE {schema}.line ENABLE ALWAYS TRIGGER fails;
@@ -898,8 +904,8 @@ fn a_copy_that_is_ahead_of_the_stream_is_given_its_foreign_keys_when_the_stream_
         });
     };
     wait_for("rd");
-    let writer = Writer::begin(estate, shard, 1 << 40, Duration::from_millis(2));
-    writer.wait_for(800);
+    let writer = Writer::begin(estate, shard, NEW_ONES, Duration::from_millis(2));
+    writer.wait_for(400);
     estate.psql("pg2", &format!("SELECT nextval('copies_of_{schema}')"));
     wait_for("rs");
     estate.psql(
@@ -909,7 +915,10 @@ fn a_copy_that_is_ahead_of_the_stream_is_given_its_foreign_keys_when_the_stream_
     // Here the foreign key was made.
     sleep(Duration::from_secs(2));
     tally.add(writer.end());
-    estate.psql("pg2", &format!("DROP FUNCTION slow_of_{schema}() CASCADE"));
+    estate.psql(
+        "pg2",
+        &format!("SELECT nextval('goes_of_{schema}'); DROP FUNCTION slow_of_{schema}() CASCADE; DROP SEQUENCE goes_of_{schema}"),
+    );
     let run = held.end();
     assert_eq!(run.code, 0, "{}", run.stderr);
     estate.assert_whole(shard, &tally);
