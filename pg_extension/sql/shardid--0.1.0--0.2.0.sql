@@ -2464,28 +2464,15 @@ COMMENT ON FUNCTION shardid.place_now(integer) IS
 CREATE FUNCTION shardid.is_follower(relation regclass) RETURNS boolean
 LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'is_follower_wrapper';
 COMMENT ON FUNCTION shardid.is_follower(regclass) IS
-    'whether this session applies what a copy of that table follows by: a worker of a subscription that a move has made for it';
-
-CREATE FUNCTION shardid.context_depth() RETURNS integer
-LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'context_depth_wrapper';
-COMMENT ON FUNCTION shardid.context_depth() IS
-    'how many functions, statements and messages an error raised by the caller would name as its context, the caller included';
+    'whether this session writes what a copy of that table gets: a worker of a subscription that a move has made for it, or the program that copies';
 
 CREATE OR REPLACE FUNCTION shardid.refuse_write() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     place text[];
 BEGIN
-    IF shardid.is_follower(TG_RELID) THEN
-        -- What a copy follows by is let through: rows without a statement, COPY by itself, and TRUNCATE of a message. What
-        -- code that such rows meet writes by a statement of its own is not: the worker may write to all tables of the shard.
-        IF TG_LEVEL = 'STATEMENT' AND shardid.context_depth() > (CASE TG_OP WHEN 'INSERT' THEN 1 WHEN 'TRUNCATE' THEN 2 ELSE 0 END) THEN
-            RAISE EXCEPTION 'a function writes to % while rows come by a stream of a move', TG_RELID::regclass
-                USING ERRCODE = '42501', DETAIL = 'Checks, domains and expressions of indexes run for such rows, and may not write to the tables of the shard.',
-                    HINT = 'Have the expression call a function that does not write.';
-        END IF;
-    -- What the program copies by itself comes as a replica, on behalf of who owns the table.
-    ELSIF NOT (current_setting('session_replication_role') = 'replica' AND current_setting('shardid.on_behalf_of', true) <> '') IS TRUE THEN
+    -- What a copy gets comes before the shard does.
+    IF NOT shardid.is_follower(TG_RELID) THEN
         -- The row decides, as it is now: to take a trigger away waits for others, and a snapshot may be older than a fence.
         place := shardid.place_now(TG_ARGV[0]::integer);
     END IF;

@@ -285,16 +285,10 @@ fn place_now(shard: i32) -> Vec<Option<String>> {
     })
 }
 
-/// Whether this session applies what comes by a stream of a move that the table is of.
+/// Whether this session writes what a copy of that table gets.
 #[pg_extern]
 fn is_follower(table: pg_sys::Oid) -> bool {
     follower::is_follower(table)
-}
-
-/// How many callers an error would name as its context.
-#[pg_extern]
-fn context_depth() -> i32 {
-    follower::context_depth()
 }
 
 /// Has the horizon be no earlier than an id, whose generator nobody here has known so far.

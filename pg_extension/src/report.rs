@@ -184,6 +184,23 @@ pub(crate) fn read_only(command: &str, standby: bool) -> Report {
         .hint("Take ids on the primary, in a transaction that may write.")
 }
 
+/// Of code that has changed a setting of a session by which rows of others are written, too.
+pub(crate) fn set_in_stream(setting: &str) -> Report {
+    Report::new(b"42501", format!("a function has changed setting \"{setting}\" while rows come by a stream of a move"))
+        .detail("Checks, domains and expressions of indexes run for such rows, and those of others run in the same session.")
+        .hint("Have the function set it by its definition: ALTER FUNCTION ... SET ...")
+}
+
+/// Of a stream whose role may write by more than its rows.
+pub(crate) fn writable_stream(role: &str) -> Report {
+    Report::new(
+        b"42501",
+        format!("what rows of a stream of a move meet could write as role {role}"),
+    )
+    .detail("default_transaction_read_only is on for such a role, and is off now.")
+    .hint(format!("ALTER ROLE {role} IN DATABASE ... SET default_transaction_read_only = on"))
+}
+
 /// Of a function that would set what outlives it, or become somebody else.
 pub(crate) fn has_settings(function: &str) -> Report {
     Report::new(

@@ -56,6 +56,11 @@ unsafe extern "C-unwind" {
     pub(super) fn XLogRegisterBuffer(block_id: u8, buffer: Buffer, flags: u8);
     pub(super) fn XLogRegisterData(data: *const c_void, length: u32);
     pub(super) fn XLogSetAsyncXactLSN(record: XLogRecPtr);
+    pub(super) fn EstimateGUCStateSpace() -> usize;
+    #[cfg(feature = "pg15")]
+    pub(super) fn get_guc_variables() -> *mut *mut pg_sys::config_generic;
+    #[cfg(not(feature = "pg15"))]
+    pub(super) fn get_guc_variables(count: *mut c_int) -> *mut *mut pg_sys::config_generic;
     pub(super) fn get_subscription_name(subscription: Oid, missing_ok: bool) -> *mut c_char;
     pub(super) fn end_MultiFuncCall(call: FunctionCallInfo, context: *mut FuncCallContext);
     pub(super) fn init_MultiFuncCall(call: FunctionCallInfo) -> *mut FuncCallContext;

@@ -1,42 +1,88 @@
-//! Whether this session applies what comes by replication, and by which.
+//! Whether this session writes what a copy of a shard gets, and what else its transactions do.
+//!
+//! Rows that come by a stream meet code of those who own the shard's tables: checks, domains, expressions of indexes. A worker
+//! applies them as a role of the stream, whose transactions are read only: PostgreSQL applies rows all the same, and refuses all
+//! that such code would write by a statement. That, and all other settings, the code could change for the transactions that
+//! follow in the same session, and so for rows of others. So no transaction of such a worker commits that could have written, or
+//! in which anything was set that still is when it ends.
 
-use core::ffi::{CStr, c_char};
+use core::cell::{Cell, RefCell};
+use core::ffi::{CStr, c_char, c_int, c_void};
 
+use pgrx::pg_guard;
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::ffi;
+use super::backend::BackendLocal;
+use super::{ffi, functions, text};
+use crate::report::{self, Report};
 
 /// What the names of the program's subscriptions begin with; a number follows.
 const STREAMS: [&str; 2] = ["shardid_move_", "shardid_back_"];
 
+/// A setting that is there since it was set, as nobody has reserved its name (`GUC_CUSTOM_PLACEHOLDER`).
+const PLACEHOLDER: c_int = pg_sys::GUC_CUSTOM_PLACEHOLDER as c_int;
+
 /// `DoNotReplicateId`: a session whose changes are not replicated, and come from nowhere.
 const NOWHERE: u16 = u16::MAX;
 
-/// Whether this session applies what comes by a stream of a move, and the table is one that it is
-/// for: it is the worker of such a subscription. What an owner's code in it writes to the tables of
-/// another shard does not come by the stream.
-///
-/// A worker's origin is named by its subscription's number: `pg_16384`, or `pg_16384_16390` where it
-/// copies a table.
+/// The subscription of an origin, for as long as a transaction lasts.
+#[derive(Clone, Copy)]
+struct Known {
+    origin: u16,
+    stream: Option<Oid>,
+}
+
+static KNOWN: BackendLocal<Cell<Option<Known>>> = BackendLocal::new(Cell::new(None));
+/// Whether the ends of transactions are told.
+static IS_TOLD: BackendLocal<Cell<bool>> = BackendLocal::new(Cell::new(false));
+/// Whether this is a worker that applies as the role of its stream.
+static IS_BOUND: BackendLocal<Cell<bool>> = BackendLocal::new(Cell::new(false));
+
+/// The settings that there are, as of when all that are set took so much room.
+struct Settings {
+    room: Option<usize>,
+    all: Vec<*mut pg_sys::config_generic>,
+}
+
+static SETTINGS: BackendLocal<RefCell<Settings>> =
+    BackendLocal::new(RefCell::new(Settings { room: None, all: Vec::new() }));
+
+/// Whether what this session writes to a table is what the copy of a shard gets: it is the worker of a move's stream which
+/// that table is of, or the program, which copies on behalf of who owns it. What an owner's code in a worker writes to the tables
+/// of another shard does not come by the stream.
 pub(crate) fn is_follower(table: Oid) -> bool {
     // SAFETY: a number of this backend's own.
     let origin = unsafe { pg_sys::replorigin_session_origin };
     if origin == 0 || origin == NOWHERE {
-        return false;
+        return is_replica() && functions::is_on_behalf();
     }
+    let known = KNOWN.get().get().filter(|known| known.origin == origin);
+    let stream = known.map_or_else(|| look(origin), |known| known.stream);
+    stream.is_some_and(|stream| has_table(stream, table))
+}
+
+/// The subscription of an origin, if a move has made it.
+///
+/// A worker's origin is named by its subscription's number: `pg_16384`, or `pg_16384_16390` where it
+/// copies a table.
+fn look(origin: u16) -> Option<Oid> {
+    tell();
     let mut name: *mut c_char = core::ptr::null_mut();
     // SAFETY: `name` is written where the origin is known, and is then a string in this memory context.
     let known = unsafe { pg_sys::replorigin_by_oid(origin, true, &raw mut name) };
-    if !known || name.is_null() {
-        return false;
-    }
-    // SAFETY: as above.
-    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
-    let Some(number) = name.strip_prefix(b"pg_") else { return false };
-    let number = number.split(|byte| *byte == b'_').next().unwrap_or_default();
-    let number: Option<u32> = str::from_utf8(number).ok().and_then(|text| text.parse().ok());
-    let Some(subscription) = number.map(Oid::from_u32) else { return false };
-    is_stream(subscription) && has_table(subscription, table)
+    let stream = (known && !name.is_null())
+        // SAFETY: as above.
+        .then(|| unsafe { CStr::from_ptr(name) }.to_bytes())
+        .and_then(number_in)
+        .filter(|&subscription| is_stream(subscription));
+    KNOWN.get().set(Some(Known { origin, stream }));
+    stream
+}
+
+/// The number of a subscription in the name of an origin.
+fn number_in(origin: &[u8]) -> Option<Oid> {
+    let number = origin.strip_prefix(b"pg_")?.split(|byte| *byte == b'_').next()?;
+    str::from_utf8(number).ok()?.parse().ok().map(Oid::from_u32)
 }
 
 /// Whether the subscription has that table.
@@ -47,6 +93,7 @@ fn has_table(subscription: Oid, table: Oid) -> bool {
     unsafe { pg_sys::SearchSysCacheExists(cache, table.into(), subscription.into(), none, none) }
 }
 
+/// Whether a move has made a subscription; a worker whose role has its name is bound from then on.
 fn is_stream(subscription: Oid) -> bool {
     // SAFETY: one guard around the call, which gives a string in this memory context, or null.
     let name = unsafe {
@@ -56,35 +103,112 @@ fn is_stream(subscription: Oid) -> bool {
         return false;
     }
     // SAFETY: as above.
-    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
-    STREAMS.iter().any(|stream| {
-        name.strip_prefix(stream.as_bytes())
+    let name = unsafe { CStr::from_ptr(name) };
+    let is_stream = STREAMS.iter().any(|stream| {
+        name.to_bytes()
+            .strip_prefix(stream.as_bytes())
             .is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
-    })
+    });
+    if is_stream && role() == name.to_bytes() {
+        IS_BOUND.get().set(true);
+    }
+    is_stream
 }
 
-/// How many callers an error that is raised now would name as its context: each function and statement has an entry, and so
-/// has the message that a worker applies.
-pub(crate) fn context_depth() -> i32 {
-    let mut depth = 0;
-    // SAFETY: the list of this backend, whose entries lie on the stack of those that called us.
-    let mut entry = unsafe { pg_sys::error_context_stack };
-    while !entry.is_null() {
-        depth += 1;
-        // SAFETY: as above.
-        entry = unsafe { (*entry).previous };
+/// Whom this session has begun as; empty where that role is gone.
+fn role() -> Vec<u8> {
+    // SAFETY: gives a string in this memory context, or null, which is copied.
+    unsafe {
+        let name = pg_sys::GetUserNameFromId(pg_sys::GetSessionUserId(), true);
+        if name.is_null() { Vec::new() } else { CStr::from_ptr(name).to_bytes().to_vec() }
     }
-    depth
+}
+
+/// Has us told when a transaction ends.
+fn tell() {
+    if !IS_TOLD.get().replace(true) {
+        // SAFETY: once for each backend, which never unloads the library.
+        unsafe { pg_sys::RegisterXactCallback(Some(ends), core::ptr::null_mut()) };
+    }
+}
+
+/// # Safety
+/// Called by PostgreSQL, when a transaction is about to end, or has.
+#[pg_guard]
+unsafe extern "C-unwind" fn ends(event: pg_sys::XactEvent::Type, _nothing: *mut c_void) {
+    KNOWN.get().set(None);
+    let is_about_to = matches!(
+        event,
+        pg_sys::XactEvent::XACT_EVENT_PRE_COMMIT | pg_sys::XactEvent::XACT_EVENT_PRE_PREPARE
+    );
+    if is_about_to
+        && IS_BOUND.get().get()
+        && let Err(report) = check()
+    {
+        report.throw();
+    }
+}
+
+/// Refuses to commit what could have been written by more than rows that come, or under other settings than those of the role.
+fn check() -> Result<(), Report> {
+    // SAFETY: a plain variable of the backend.
+    if !unsafe { pg_sys::XactReadOnly } {
+        return Err(report::writable_stream(&text::from_server(&role())));
+    }
+    changed_setting().map_or(Ok(()), |setting| Err(report::set_in_stream(&setting)))
+}
+
+/// A setting that this session has changed.
+fn changed_setting() -> Option<String> {
+    let mut settings = SETTINGS.get().borrow_mut();
+    // SAFETY: reads the settings of this backend.
+    let room = unsafe { ffi::EstimateGUCStateSpace() };
+    // To list them takes time. One that is new is set, and so takes room, or nobody has changed it.
+    if settings.room != Some(room) {
+        let all = all_settings();
+        // Those whose names nobody has reserved end where a library does: they are looked at anew each time.
+        // SAFETY: each was listed just now.
+        let are_all_kept = all.iter().all(|&it| unsafe { (*it).flags } & PLACEHOLDER == 0);
+        *settings = Settings { room: are_all_kept.then_some(room), all };
+    }
+    let changed = |setting: *mut pg_sys::config_generic| {
+        // SAFETY: listed just now, or one that lasts as long as the backend.
+        let setting = unsafe { &*setting };
+        (setting.source == pg_sys::GucSource::PGC_S_SESSION)
+            // SAFETY: each has a name.
+            .then(|| unsafe { CStr::from_ptr(setting.name) })
+    };
+    let changed = settings.all.iter().copied().find_map(changed)?;
+    Some(text::from_server(changed.to_bytes()).into())
+}
+
+fn all_settings() -> Vec<*mut pg_sys::config_generic> {
+    // SAFETY: an array of so many, which nobody changes before it is copied.
+    #[cfg(feature = "pg15")]
+    unsafe {
+        let count = usize::try_from(pg_sys::GetNumConfigOptions()).unwrap_or(0);
+        core::slice::from_raw_parts(ffi::get_guc_variables(), count).to_vec()
+    }
+    // SAFETY: as above, in this memory context.
+    #[cfg(not(feature = "pg15"))]
+    unsafe {
+        let mut count = 0;
+        let all = ffi::get_guc_variables(&raw mut count);
+        let copied = core::slice::from_raw_parts(all, usize::try_from(count).unwrap_or(0)).to_vec();
+        pg_sys::pfree(all.cast());
+        copied
+    }
 }
 
 /// Whether what a statement writes to our tables now is taken for replicated rows: it is called
 /// by the worker itself, as a default of a column that the publisher does not have.
 pub(crate) fn own_rows_are_left_out() -> bool {
+    is_replica() && replicates_at(0)
+}
+
+fn is_replica() -> bool {
     // SAFETY: a plain variable of the backend.
-    let as_replica = unsafe {
-        pg_sys::SessionReplicationRole == pg_sys::SESSION_REPLICATION_ROLE_REPLICA as i32
-    };
-    as_replica && replicates_at(0)
+    unsafe { pg_sys::SessionReplicationRole == pg_sys::SESSION_REPLICATION_ROLE_REPLICA as i32 }
 }
 
 /// Whether this is a worker, that many triggers deep.

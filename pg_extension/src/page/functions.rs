@@ -93,6 +93,11 @@ pub(crate) fn watch_functions(settings: Settings) {
     }
 }
 
+/// Whether it is said on whose behalf a statement is.
+pub(super) fn is_on_behalf() -> bool {
+    (SETTINGS.get().get().on_behalf_of)().is_some()
+}
+
 pub(super) fn is_on() -> bool {
     (SETTINGS.get().get().is_on)()
 }

@@ -6,7 +6,8 @@
 -- client may connect by it, as workers are not counted. Up to 15 an owner must be a superuser when it becomes that, and no
 -- longer; nobody sees it as one, as all of it is one transaction. Row level security stops a worker that has no right to pass
 -- it; where no table has any, the role has none. A copy is read as the server means text, whatever the settings of the database
--- say: by client_encoding it would take what comes, which is in the database's, for another one.
+-- say: by client_encoding it would take what comes, which is in the database's, for another one. Rows that come are written where
+-- transactions are read only; statements of what they meet are refused.
 DO $do$
 DECLARE
     stream text := current_setting('shardid_follow.stream');
@@ -26,6 +27,7 @@ BEGIN
                    'ALTER ROLE %1$I IN DATABASE %3$I SET client_encoding = %4$L',
                    'ALTER ROLE %1$I IN DATABASE %3$I SET array_nulls = on',
                    'ALTER ROLE %1$I IN DATABASE %3$I SET xmloption = content',
+                   'ALTER ROLE %1$I IN DATABASE %3$I SET default_transaction_read_only = on',
                    -- It logs in at the other node by a password that this server need not have asked for.
                    CASE WHEN current_setting('server_version_num')::integer >= 160000
                         THEN 'ALTER SUBSCRIPTION %1$I SET (run_as_owner = true, password_required = false)' END,
@@ -61,14 +63,6 @@ BEGIN
         SELECT format('GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON %I.%I TO %I', n.nspname, c.relname, stream)
           FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
          WHERE n.nspname = schema AND c.relkind IN ('r', 'p')
-    LOOP
-        EXECUTE statement;
-    END LOOP;
-    -- In copies of an earlier program what that code writes was not refused.
-    FOR statement IN
-        SELECT format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER %I', c.oid::regclass, t.tgname)
-          FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-         WHERE n.nspname = schema AND t.tgfoid = to_regprocedure('shardid.refuse_write()') AND t.tgenabled <> 'A'
     LOOP
         EXECUTE statement;
     END LOOP;
