@@ -56,6 +56,7 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
         if let Some(exported) = exported {
             parts::copy(context, exported).await?;
         }
+        parts::guard_rows(context).await?;
         schema::make_identity(context).await?;
     }
     context.leave_on_target(LeftoverKind::Subscription, &name).await?;

@@ -23,6 +23,9 @@
 //! may have written it, as a key to somebody else's table (`public`), all that others have written run with what everybody has.
 //! Which relations a statement may name then is in [`super::named`].
 //!
+//! Such a function writes nothing: while it is at work the transaction is read only. What a superuser's session copies comes
+//! past triggers and keys, and so would what it wrote to the tables of a third one.
+//!
 //! For its estimates the planner calls functions that no expression names, as those of an operator's negator, past all that.
 //! So it gets to see no index of others with an expression or a predicate, and none of their statistics.
 
@@ -46,6 +49,8 @@ struct Before {
     user: Option<(Oid, c_int)>,
     /// Settings made since end with the function.
     settings: c_int,
+    /// Whether the transaction was read only.
+    is_read_only: bool,
 }
 
 /// What a session has set.
@@ -307,6 +312,7 @@ unsafe extern "C-unwind" fn called(
             if let Some((user, context)) = before.user {
                 pg_sys::SetUserIdAndSecContext(user, context);
             }
+            pg_sys::XactReadOnly = before.is_read_only;
         }
     }
 }
@@ -358,9 +364,14 @@ unsafe fn begin(function: Oid) -> Result<Frame, Report> {
             Behalf::Of(role) if role == it.owner || it.is_superusers => role,
             Behalf::Of(_) | Behalf::OfSuperuser | Behalf::OfEverybody => EVERYBODY,
         };
+        let is_read_only = pg_sys::XactReadOnly;
         let settings = pg_sys::NewGUCNestLevel();
         pg_sys::SetUserIdAndSecContext(runs_as, context | restricted);
-        let before = Before { user: (!it.is_definer).then_some((user, context)), settings };
+        // What is read or made on somebody's behalf is all that such a statement writes. Where an error is caught, PostgreSQL
+        // puts that back as it does with the user; nobody may make a transaction writable that has read anything.
+        pg_sys::XactReadOnly |= !matches!(behalf, Behalf::Unsaid | Behalf::OfNobody);
+        let before =
+            Before { user: (!it.is_definer).then_some((user, context)), settings, is_read_only };
         Ok(Frame { before: Some(before), is_superusers: false })
     }
 }
