@@ -27,7 +27,7 @@ use super::stop::check_stop;
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
-use crate::postgres::{failure, hold_table, on_behalf, sql};
+use crate::postgres::{failure, has_hint, hold_table, is_sqlstate, on_behalf, sql};
 
 /// How many blocks a part has: what is left for one session at the end is no more than that.
 const PART_BLOCKS: i64 = 2048;
@@ -38,6 +38,10 @@ const HOLD_TOO_MAX: Duration = Duration::from_secs(1);
 
 /// How many bytes are sent in one go: a row comes by itself.
 const SEND_BYTES: usize = 128 * 1024;
+
+/// What a function may not read, or write.
+const REFUSED: [&str; 2] = ["42501", "25006"];
+const LESS_THAN_A_STREAM: &str = "functions that rows meet write nothing, and with --jobs run with the rights of the table's owner, or of PUBLIC where others own them; without it the stream's role may read all tables of the shard: abort, and move it again";
 
 /// A part of a table.
 #[derive(sqlx::FromRow)]
@@ -274,7 +278,13 @@ async fn copy_part(
     });
     copied.await.map_err(|error| {
         let node = if is_reading.get() { &here.node } else { &there.node };
-        failure(node, &error).detail(format!("while table {} was copied", part.name))
+        let failed = failure(node, &error).detail(format!("while table {} was copied", part.name));
+        let is_refused = REFUSED.iter().any(|code| is_sqlstate(&error, code));
+        if is_refused && !has_hint(&error) {
+            failed.hint_instead(LESS_THAN_A_STREAM)
+        } else {
+            failed
+        }
     })?;
     there.run(sqlx::query(sql!("move/commit.sql"))).await
 }

@@ -313,6 +313,22 @@ fn what_the_new_node_refuses_of_a_row_is_said_with_node_and_table() {
     assert!(run.stderr.contains("error: node pg2: not on this server"), "{}", run.stderr);
     assert!(run.stderr.contains(&format!("while table {schema}.t was copied")), "{}", run.stderr);
     estate.run(&["abort", "1", "--yes"]).ok();
+    // What it may not read, the role of a stream may.
+    estate.psql(
+        "pg1",
+        &format!(
+            "CREATE ROLE alice; GRANT ALL ON SCHEMA {schema} TO alice; CREATE TABLE {schema}.known (id int PRIMARY KEY);
+             CREATE OR REPLACE FUNCTION {schema}.is_here() RETURNS boolean LANGUAGE plpgsql AS $f$ BEGIN PERFORM FROM {schema}.known; RETURN true; END $f$;
+             ALTER FUNCTION {schema}.is_here() OWNER TO alice; ALTER TABLE {schema}.t OWNER TO alice"
+        ),
+    );
+    estate.psql("pg2", "CREATE ROLE alice");
+    let run = estate.run(&["move", "0", "--to", "pg2", "--yes", "--jobs", "2"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("permission denied for table known"), "{}", run.stderr);
+    assert!(run.stderr.contains("without it the stream's role may read"), "{}", run.stderr);
+    estate.run(&["abort", "2", "--yes"]).ok();
+    estate.run(&["move", "0", "--to", "pg2", "--yes"]).ok();
 }
 
 /// It says what is waited for, as without parts.
