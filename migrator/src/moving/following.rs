@@ -40,6 +40,8 @@ struct Copying {
     ready: i64,
     errors: i64,
     enabled: bool,
+    /// A table of the schema that is none of the subscription's.
+    left_out: Option<String>,
 }
 
 /// Waits until every table is copied and all are at one moment, and says how far it is. Until
@@ -52,10 +54,13 @@ pub(super) async fn await_copy(context: &mut MoveContext<'_>) -> Result<(), Fail
     let mut stall = StallTimeout::default();
     let mut reading = Reading::default();
     loop {
-        let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
+        let query = sqlx::query_as(sql!("move/stream/copying.sql"))
+            .bind(name.as_str())
+            .bind(context.record.schema.as_str());
         let now: Copying =
             context.target.row(query).await?.ok_or_else(|| stream::gone(context, &name))?;
         if now.ready == now.tables {
+            check_none_left_out(context, now.left_out.as_deref())?;
             context.progress.clear();
             return stream::let_kinds(&mut context.source, &name).await;
         }
@@ -84,6 +89,19 @@ pub(super) async fn await_copy(context: &mut MoveContext<'_>) -> Result<(), Fail
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// Refuses to take a copy for whole that has a table to which the stream brings nothing.
+fn check_none_left_out(context: &MoveContext<'_>, left_out: Option<&str>) -> Result<(), Failure> {
+    let Some(table) = left_out else { return Ok(()) };
+    let (id, shard, to) = (context.record.id, context.record.shard, &context.target.node);
+    let (schema, name) = (&context.record.schema, context.record.stream());
+    Err(Failure::new(format!(
+        "table {table} of the copy in schema {schema} is none of subscription {name}"
+    ))
+    .at(format!("node {to}"))
+    .detail("It was made there during the move, and no row comes to it.")
+    .hint(format!("`shardid abort {id}`, then `shardid move {shard} --to {to}` again")))
 }
 
 /// Refuses to wait for a subscription that somebody has disabled.
@@ -226,7 +244,9 @@ pub(super) async fn catch_up(context: &mut MoveContext<'_>) -> Result<(), Failur
             context.progress.clear();
             return Ok(());
         }
-        let query = sqlx::query_as(sql!("move/stream/copying.sql")).bind(name.as_str());
+        let query = sqlx::query_as(sql!("move/stream/copying.sql"))
+            .bind(name.as_str())
+            .bind(context.record.schema.as_str());
         let now: Copying =
             context.target.row(query).await?.ok_or_else(|| stream::gone(context, &name))?;
         known.see(context, now.errors).await?;

@@ -82,7 +82,7 @@ pub(super) async fn empty(context: &mut MoveContext<'_>) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Has the tables of a copy refuse each row that does not come by its stream, from where that begins.
+/// Has the tables of a copy refuse each row that does not come by its stream, from where that begins, unless they do.
 pub(super) async fn guard_rows(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     let query = sqlx::query_scalar(sql!("move/copy/guard_rows.sql"))
         .bind(context.record.shard.as_sql())

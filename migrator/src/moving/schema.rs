@@ -49,10 +49,14 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     if !is_there {
         cuts::at(format_args!("made/dumped"));
         let stream = context.record.stream();
+        // One that is there has filled a copy that somebody has dropped since, or given another name: it would copy nothing.
+        stream::remove_subscription(&mut context.target, Some(&mut context.source), &stream)
+            .await?;
         stream::let_others(&mut context.target, &stream, &schema).await?;
         let guard = sqlx::query_scalar(sql!("move/carry/guard_copy.sql"))
             .bind(context.record.shard.as_sql())
-            .bind(schema);
+            .bind(schema)
+            .bind(!context.options.is_by_parts());
         let mut guard: Vec<String> = context.source.column(guard).await?;
         guard.extend(sequences::closing_new(context).await?);
         let texts = parts.dump.sql_of(&early, &parts.of_others).await?;

@@ -174,7 +174,8 @@ fn changed_setting() -> Option<String> {
     let changed = |setting: *mut pg_sys::config_generic| {
         // SAFETY: listed just now, or one that lasts as long as the backend.
         let setting = unsafe { &*setting };
-        (setting.source == pg_sys::GucSource::PGC_S_SESSION)
+        // What was set and set back has a stack until the transaction ends; rows of others may have come in between.
+        (setting.source == pg_sys::GucSource::PGC_S_SESSION || !setting.stack.is_null())
             // SAFETY: each has a name.
             .then(|| unsafe { CStr::from_ptr(setting.name) })
     };

@@ -2,6 +2,8 @@
 
 use shardid_tests::estate::{Estate, schema};
 
+use crate::shared;
+
 /// A shard on pg1 with a row and a sequence of its own, and what says how far both are.
 fn made(estate: &Estate, shard: u32) -> String {
     let schema = schema(shard);
@@ -130,4 +132,47 @@ fn a_table_that_is_made_before_the_old_copy_follows_is_named() {
         estate.run(&["rollback", &id, "--yes"]).ok();
         assert_eq!(estate.psql("pg1", &write), "t");
     }
+}
+
+/// Its subscription took a copy for whole from which it had copied all rows, and was at home in none of the tables that were
+/// made anew.
+#[test]
+fn a_copy_that_goes_while_it_is_made_is_made_anew_with_its_rows() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let (number, schema) = (shard.to_string(), schema(shard));
+    estate.make_tables(shard);
+    estate.psql("pg1", &format!("INSERT INTO {schema}.item (n) SELECT generate_series(1, 500)"));
+    let gone = [
+        (format!("DROP SCHEMA {schema} CASCADE"), &["--verify", "none"][..]),
+        (
+            format!("ALTER SCHEMA {schema} RENAME TO {schema}_by_hand"),
+            &["--verify", "cheap", "--jobs", "2"],
+        ),
+    ];
+    for (by_hand, options) in gone {
+        estate.run_cut("copying/before-MakeIndexes", &["move", &number, "--to", "pg2", "--yes"]);
+        let id = estate.last_move(shard);
+        estate.psql("pg2", &by_hand);
+        estate.run(&[&["resume", &id][..], options].concat()).ok();
+        assert_eq!(estate.psql("pg2", &format!("SELECT count(*) FROM {schema}.item")), "500");
+        estate.run(&["rollback", &id, "--yes"]).ok();
+        estate.psql("pg2", &format!("DROP SCHEMA IF EXISTS {schema}_by_hand CASCADE"));
+        estate.assert_no_trace(shard);
+    }
+}
+
+#[test]
+fn a_table_that_the_stream_leaves_out_is_named() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let (number, schema) = (shard.to_string(), schema(shard));
+    estate.make_tables(shard);
+    let held =
+        estate.run_held("copying/before-AwaitCopy", &["move", &number, "--to", "pg2", "--yes"]);
+    estate.psql("pg2", &format!("SET allow_system_table_mods = on; DELETE FROM pg_subscription_rel WHERE srrelid = '{schema}.item'::regclass"));
+    let stands = held.let_go();
+    assert_eq!(stands.code, 3, "{}", stands.stderr);
+    let words = format!("table item of the copy in schema {schema} is none of subscription");
+    assert!(stands.stderr.contains(&words), "{}", stands.stderr);
+    estate.run(&["abort", &estate.last_move(shard), "--yes"]).ok();
+    estate.assert_no_trace(shard);
 }

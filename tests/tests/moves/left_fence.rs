@@ -40,7 +40,7 @@ fn what_a_reader_keeps_of_a_fence_is_said_and_named_and_apply_takes_it_away() {
         assert!(moved.stderr.contains(says), "{says}: {}", moved.stderr);
     }
     // Of the table that nobody reads they are gone.
-    assert_eq!(triggers(&estate, "pg2", 0), "1");
+    assert_eq!(triggers(&estate, "pg2", 0), "2");
     let write = format!("INSERT INTO {schema}.item (n) VALUES (1)");
     estate.psql("pg2", &write);
 
@@ -80,7 +80,7 @@ fn what_a_reader_keeps_of_a_fence_is_said_and_named_and_apply_takes_it_away() {
     let overtaken = waiting.join().unwrap();
     assert_ne!(overtaken.code, 0, "{}{}", overtaken.stdout, overtaken.stderr);
     assert!(overtaken.stderr.contains("shard 0 is not open any more"), "{}", overtaken.stderr);
-    assert_eq!(triggers(&estate, "pg2", 0), "1");
+    assert_eq!(triggers(&estate, "pg2", 0), "2");
     estate.psql("pg2", "UPDATE shardid.shard SET state = 'open' WHERE shard = 0");
 
     estate.run_cut("apply/before-Unfence-pg2", &["apply", "--yes"]);
