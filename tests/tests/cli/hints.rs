@@ -30,6 +30,21 @@ const DONE: &[(&str, &str, &str)] = &[
         "a statement: the guard of a copy that is being made",
     ),
     (
+        "move/carry/guard_copy.sql",
+        "AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW",
+        "a statement: the guard of a copy that is being made, for what replicates",
+    ),
+    (
+        "move/copy/guard_rows.sql",
+        "AFTER INSERT OR UPDATE OR DELETE ON %1$s FOR EACH ROW",
+        "a statement: the same, once sessions of the program have copied",
+    ),
+    (
+        "move/copy/let_rows.sql",
+        "DROP TRIGGER %I ON %I.%I",
+        "a statement: that guard, before sessions of the program copy anew",
+    ),
+    (
         "move/clean/drop_schema.sql",
         "DELETE FROM shardid.id_sequence",
         "a statement: of a copy that the journal says is old",
