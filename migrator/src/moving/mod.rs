@@ -53,6 +53,7 @@ mod progress;
 mod readers;
 mod reprinted;
 mod rights;
+mod row_guard;
 mod same;
 mod schema;
 mod sequences;

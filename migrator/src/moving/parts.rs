@@ -22,8 +22,8 @@ use super::following::{ASK_EVERY, LOOK_EVERY, StallTimeout};
 use super::move_session::{Batch, MoveSession, Term, WAIT_MAX};
 use super::pace::{Pace, share};
 use super::same::major_of;
-use super::schema;
 use super::stop::check_stop;
+use super::{row_guard, schema};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -76,56 +76,18 @@ pub(super) async fn empty(context: &mut MoveContext<'_>) -> Result<(), Failure> 
         statements.extend([empty, sql!("session/on_own_behalf.sql").to_owned()]);
         let lock_ms = most.as_millis().try_into().unwrap_or(u64::MAX);
         if let Batch::LockTimeout = context.target.all_or_none(statements, lock_ms).await? {
-            return Err(is_locked(context, format!("table {table} of the copy cannot be emptied")));
+            return Err(row_guard::is_locked(
+                context,
+                format!("table {table} of the copy cannot be emptied"),
+            ));
         }
     }
     Ok(())
 }
 
-/// Has the tables of a copy refuse each row that does not come by its stream, from where that begins, unless they do.
-pub(super) async fn guard_rows(context: &mut MoveContext<'_>) -> Result<(), Failure> {
-    let query = sqlx::query_scalar(sql!("move/copy/guard_rows.sql"))
-        .bind(context.record.shard.as_sql())
-        .bind(context.record.schema.as_str());
-    let statements = context.target.column(query).await?;
-    change_guard(context, statements).await
-}
-
-/// Has them take rows that sessions of the program copy.
-async fn let_rows(context: &mut MoveContext<'_>) -> Result<(), Failure> {
-    let query = sqlx::query_scalar(sql!("move/copy/let_rows.sql"));
-    let statements = context.target.column(query.bind(context.record.schema.as_str())).await?;
-    change_guard(context, statements).await
-}
-
-async fn change_guard(
-    context: &mut MoveContext<'_>,
-    statements: Vec<String>,
-) -> Result<(), Failure> {
-    if statements.is_empty() {
-        return Ok(());
-    }
-    let lock_ms = context.options.stall_max.min(WAIT_MAX).as_millis();
-    let lock_ms = lock_ms.try_into().unwrap_or(u64::MAX);
-    match context.target.all_or_none(statements, lock_ms).await? {
-        Batch::LockTimeout => {
-            Err(is_locked(context, "the guard of the copy cannot be changed".to_owned()))
-        }
-        Batch::Done => Ok(()),
-    }
-}
-
-fn is_locked(context: &mut MoveContext<'_>, what: String) -> Failure {
-    let failure = Failure::new(what).at(format!("node {}", context.target.node)).hint(format!(
-        "look at pg_stat_activity there, then `shardid resume {}`",
-        context.record.id
-    ));
-    context.target.name_holder(failure)
-}
-
 /// Copies all rows as they were when the slot of the stream began.
 pub(super) async fn copy(context: &mut MoveContext<'_>, exported: Exported) -> Result<(), Failure> {
-    let_rows(context).await?;
+    row_guard::take_away(context).await?;
     let schema = context.record.schema.clone();
     let hold = sqlx::query_scalar(sql!("move/copy/hold.sql")).bind(schema.as_str());
     let hold: Vec<String> = context.source.column(hold).await?;

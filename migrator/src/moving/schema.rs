@@ -22,7 +22,7 @@ use super::move_session::{Batch, MoveSession, WAIT_MAX};
 use super::old_copy::check_owner;
 use super::rights::other_rights;
 use super::same::{Comparison, Definitions, is_read};
-use super::{bound, key_states, sequences, stream};
+use super::{bound, key_states, row_guard, sequences, stream};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -55,9 +55,12 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
         stream::let_others(&mut context.target, &stream, &schema).await?;
         let guard = sqlx::query_scalar(sql!("move/carry/guard_copy.sql"))
             .bind(context.record.shard.as_sql())
-            .bind(schema)
-            .bind(!context.options.is_by_parts());
+            .bind(schema.as_str());
         let mut guard: Vec<String> = context.source.column(guard).await?;
+        if !context.options.is_by_parts() {
+            let rows = row_guard::made(&context.record, true);
+            guard.extend(context.source.column::<String>(rows).await?);
+        }
         guard.extend(sequences::closing_new(context).await?);
         let texts = parts.dump.sql_of(&early, &parts.of_others).await?;
         let query = sqlx::query_as(sql!("move/carry/default_privileges.sql"));

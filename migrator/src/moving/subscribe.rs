@@ -10,7 +10,7 @@ use super::exported::{self, Exported, Made};
 use super::home::check_name;
 use super::login::{self, NewStream};
 use super::move_session::MoveSession;
-use super::{origin, parts, schema, stream};
+use super::{origin, parts, row_guard, schema, stream};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::postgres::descent::SlotFault;
@@ -56,7 +56,7 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
         if let Some(exported) = exported {
             parts::copy(context, exported).await?;
         }
-        parts::guard_rows(context).await?;
+        row_guard::make(context).await?;
         schema::make_identity(context).await?;
     }
     context.leave_on_target(LeftoverKind::Subscription, &name).await?;

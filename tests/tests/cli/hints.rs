@@ -30,14 +30,9 @@ const DONE: &[(&str, &str, &str)] = &[
         "a statement: the guard of a copy that is being made",
     ),
     (
-        "move/carry/guard_copy.sql",
-        "AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW",
-        "a statement: the guard of a copy that is being made, for what replicates",
-    ),
-    (
-        "move/copy/guard_rows.sql",
+        "move/carry/guard_rows.sql",
         "AFTER INSERT OR UPDATE OR DELETE ON %1$s FOR EACH ROW",
-        "a statement: the same, once sessions of the program have copied",
+        "a statement: the guard of a copy that is being made, for what replicates",
     ),
     (
         "move/copy/let_rows.sql",

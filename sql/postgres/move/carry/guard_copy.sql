@@ -1,9 +1,8 @@
 -- Triggers by which a new copy of a schema ($2) refuses clients until the shard ($1) is there,
--- and lets through what replicates: somebody's map may be two moves old; and, where workers of PostgreSQL copy ($3), those
--- for rows, as in `guard_rows.sql`.
+-- and lets through what replicates: somebody's map may be two moves old.
 -- They are made by the transaction that makes the tables, as these are at the source.
 WITH member AS (
-    SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS name, c.relkind = 'r' AND $3::boolean AS has_rows
+    SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS name
       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE n.nspname = $2 AND c.relkind IN ('r', 'p')
 )
@@ -13,13 +12,6 @@ SELECT statement FROM (
                name, $1::integer) AS statement
       FROM member
     UNION ALL
-    SELECT 2, oid, format(
-               'CREATE TRIGGER shardid_fence_rows AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW WHEN (NOT shardid.is_follower(%L)) EXECUTE FUNCTION shardid.refuse_write(%L)',
-               name, name, $1::integer)
-      FROM member WHERE has_rows
-    UNION ALL
-    SELECT 3, oid, format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER shardid_fence', name)
-                   || CASE WHEN has_rows THEN ', ENABLE ALWAYS TRIGGER shardid_fence_rows' ELSE '' END
-      FROM member
+    SELECT 2, oid, format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER shardid_fence', name) FROM member
 ) AS steps
  ORDER BY step, oid
