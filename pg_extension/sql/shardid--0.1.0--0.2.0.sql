@@ -2699,6 +2699,60 @@ CREATE EVENT TRIGGER shardid_subscription_altered ON ddl_command_start
     EXECUTE FUNCTION shardid.subscription_altered();
 ALTER EVENT TRIGGER shardid_subscription_altered ENABLE ALWAYS;
 COMMENT ON EVENT TRIGGER shardid_subscription_altered IS 'refuses that the role of a stream changes the subscription that it owns';
+
+-- A worker that applies what a copy of a shard follows by is known by the guards of the tables that it writes to, and is
+-- bound from then on. Whoever owns such a table could take them away, or make a trigger that keeps rows from them.
+CREATE FUNCTION shardid.loose_guard() RETURNS text[]
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce((SELECT ARRAY[r.srrelid::regclass::text, x.another]
+        FROM pg_subscription_rel r
+        -- Not from the table, which DROP SUBSCRIPTION wants alone: that would wait until this transaction ends.
+        JOIN LATERAL pg_identify_object('pg_subscription'::regclass, r.srsubid, 0) s ON s.identity ~ '^shardid_(move|back)_[0-9]+$'
+        CROSS JOIN LATERAL (SELECT
+                -- Of each statement, and of each row: INSERT, DELETE, UPDATE, and TRUNCATE.
+                bool_or(t.is_ours AND t.tgenabled = 'A' AND t.tgtype & 1 = 0 AND t.tgtype & 60 = 60) AS of_statements,
+                bool_or(t.is_ours AND t.tgenabled = 'A' AND t.tgtype & 29 = 29) AS of_rows,
+                min(quote_ident(t.tgname)) FILTER (WHERE NOT t.is_ours AND t.tgenabled IN ('A', 'R')) AS another
+            FROM (SELECT g.tgname, g.tgtype, g.tgenabled, g.tgfoid = 'shardid.refuse_write()'::regprocedure AS is_ours
+                FROM pg_trigger g WHERE g.tgrelid = r.srrelid) AS t) AS x
+        WHERE x.another IS NOT NULL OR x.of_statements IS NOT TRUE OR x.of_rows IS NOT TRUE
+        ORDER BY r.srrelid LIMIT 1), '{}')
+$$;
+COMMENT ON FUNCTION shardid.loose_guard() IS
+    'a table of a copy that follows whose guards rows could pass: its name, and the trigger that would fire for rows that come; null: a guard is not there';
+
+CREATE FUNCTION shardid.loose_guard_now() RETURNS text[]
+LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'loose_guard_now_wrapper';
+COMMENT ON FUNCTION shardid.loose_guard_now() IS 'the same as of now, whatever the snapshot of the transaction';
+
+-- Whatever was said: what it leaves is looked at.
+CREATE FUNCTION shardid.guards_kept() RETURNS event_trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    loose text[];
+BEGIN
+    IF (SELECT r.rolsuper FROM pg_roles r WHERE r.rolname = current_user) THEN
+        RETURN;
+    END IF;
+    loose := shardid.loose_guard_now();
+    IF cardinality(loose) = 0 THEN
+        RETURN;
+    END IF;
+    IF loose[2] IS NOT NULL THEN
+        RAISE EXCEPTION 'trigger % would fire for rows that come to a copy of a shard', loose[2]
+            USING ERRCODE = '42501', DETAIL = format('It is a trigger of %s, which follows the node where the shard lives.', loose[1]),
+                HINT = format('ALTER TABLE %s ENABLE TRIGGER %s; has it fire for clients alone. shardid moves shows the moves.', loose[1], loose[2]);
+    END IF;
+    RAISE EXCEPTION 'table % of a copy of a shard keeps its guards', loose[1]
+        USING ERRCODE = '42501', DETAIL = 'It follows the node where the shard lives, and no other row comes to it.',
+            HINT = 'The guards go when the shard comes back, or the copy is retired; shardid moves shows the moves.';
+END
+$$;
+COMMENT ON FUNCTION shardid.guards_kept() IS 'refuses what would leave a table of a copy that follows without its guards, or with a trigger that keeps rows from them';
+
+CREATE EVENT TRIGGER shardid_guards_kept ON ddl_command_end EXECUTE FUNCTION shardid.guards_kept();
+ALTER EVENT TRIGGER shardid_guards_kept ENABLE ALWAYS;
+COMMENT ON EVENT TRIGGER shardid_guards_kept IS 'has copies of shards that follow keep their guards';
 -- Of the tables above, all that is not as it is to be.
 DO $do$
 BEGIN

@@ -285,6 +285,12 @@ fn place_now(shard: i32) -> Vec<Option<String>> {
     })
 }
 
+/// A table of a copy that follows whose guards rows could pass, as of now, whatever the snapshot of the transaction.
+#[pg_extern]
+fn loose_guard_now() -> Vec<Option<String>> {
+    backend::as_of_now("shardid.loose_guard()")
+}
+
 /// Whether this session writes what a copy of that table gets.
 #[pg_extern]
 fn is_follower(table: pg_sys::Oid) -> bool {

@@ -25,6 +25,8 @@ pub(super) struct NewStream<'a> {
     pub(super) copy: bool,
     /// Whether it is at work at once.
     pub(super) enabled: bool,
+    /// What is to be done where a table of the copy has lost its guards.
+    pub(super) unguarded: String,
 }
 
 /// Has a node follow another, unless it does.
@@ -59,10 +61,30 @@ pub(super) async fn subscribe(
         say(follower, &[("copy", copy), ("enabled", enabled)]).await?;
         say(follower, &[("way_in", &way_in)]).await?;
         follower.block(sql!("follow/subscribe.sql")).await?;
-        follower.block(sql!("follow/bound_rights.sql")).await
+        follower.block(sql!("follow/bound_rights.sql")).await?;
+        check_guards(follower, &stream.unguarded).await
     };
     let outcome = outcome.await;
     end(follower, outcome).await
+}
+
+/// Refuses to have a copy follow whose tables have lost their guards, by which a worker is known, or have a trigger that keeps
+/// rows from them. Who changes that at the same time has a table locked, or sees the stream.
+async fn check_guards(follower: &mut MoveSession, unguarded: &str) -> Result<(), Failure> {
+    follower.block(sql!("follow/lock_guards.sql")).await?;
+    let query = sqlx::query_scalar(sql!("follow/loose_guard.sql"));
+    let found = follower.column::<Vec<Option<String>>>(query).await?.concat();
+    let mut found = found.into_iter().flatten();
+    let Some(table) = found.next() else { return Ok(()) };
+    let failure = match found.next() {
+        Some(trigger) => Failure::new(format!(
+            "trigger {trigger} of {table} would fire for rows that come to the copy"
+        ))
+        .hint(format!("`ALTER TABLE {table} ENABLE TRIGGER {trigger};` there, then go on")),
+        None => Failure::new(format!("table {table} of the copy has lost its guards"))
+            .hint(unguarded.to_owned()),
+    };
+    Err(failure.at(format!("node {}", follower.node)))
 }
 
 /// Has streams of a node connect anew, with the rights that they should have, and with a new
@@ -95,6 +117,8 @@ pub(crate) async fn connect_anew(
             say(&mut follower, &[("way_in", &way_in)]).await?;
             follower.block(sql!("follow/connect_anew.sql")).await?;
             follower.block(sql!("follow/bound_rights.sql")).await?;
+            let instead = "`shardid verify` says what gives it back; then `shardid apply`";
+            check_guards(&mut follower, instead).await?;
         }
         Ok(())
     };

@@ -5,8 +5,9 @@ use sqlx::postgres::PgArguments;
 use sqlx::query::QueryScalar;
 
 use super::context::MoveContext;
+use super::copies;
 use super::journal::Move;
-use super::move_session::{Batch, WAIT_MAX};
+use super::move_session::{Batch, MoveSession, WAIT_MAX};
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -32,6 +33,13 @@ pub(super) async fn take_away(context: &mut MoveContext<'_>) -> Result<(), Failu
     let query = sqlx::query_scalar(sql!("move/copy/let_rows.sql"));
     let statements = context.target.column(query.bind(context.record.schema.as_str())).await?;
     change(context, statements).await
+}
+
+/// What gives the tables of a copy the guards that they have lost, and goes on with the move.
+pub(super) async fn given_back(server: &mut MoveSession, record: &Move) -> Result<String, Failure> {
+    let off = copies::unguarded(server, record).await?;
+    let mend: Vec<&str> = off.iter().map(|it| it.mend.as_str()).collect();
+    Ok(format!("{} there, then `shardid resume {}`", mend.join(" "), record.id))
 }
 
 async fn change(context: &mut MoveContext<'_>, statements: Vec<String>) -> Result<(), Failure> {

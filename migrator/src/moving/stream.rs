@@ -7,10 +7,10 @@ use shardid_cluster::LeftoverKind;
 
 use super::ahead;
 use super::context::MoveContext;
-use super::event_triggers;
 use super::journal::Move;
 use super::login::{self, NewStream};
 use super::move_session::{Batch, MoveSession, WAIT_MAX};
+use super::{event_triggers, row_guard};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::postgres::sql;
@@ -216,8 +216,13 @@ pub(super) async fn open_way_back(context: &mut MoveContext<'_>) -> Result<(), F
     let Some(seal) = context.record.seal.clone() else {
         return Err(Failure::new("the journal does not say where the way back begins"));
     };
-    let stream =
-        NewStream { name: &name, schema: &context.record.schema, copy: false, enabled: false };
+    let stream = NewStream {
+        name: &name,
+        schema: &context.record.schema,
+        copy: false,
+        enabled: false,
+        unguarded: row_guard::given_back(&mut context.source, &context.record).await?,
+    };
     let subscribed = login::subscribe(&mut context.source, &mut context.target, &stream).await;
     if subscribed.is_err()
         && let Some(failure) = made_since(context).await?

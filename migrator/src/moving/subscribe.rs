@@ -60,11 +60,13 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
         schema::make_identity(context).await?;
     }
     context.leave_on_target(LeftoverKind::Subscription, &name).await?;
+    let unguarded = row_guard::given_back(&mut context.target, &context.record).await?;
     let stream = NewStream {
         name: &name,
         schema: &context.record.schema,
         copy: !is_by_parts,
         enabled: true,
+        unguarded,
     };
     login::subscribe(&mut context.target, &mut context.source, &stream).await
 }

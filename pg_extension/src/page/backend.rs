@@ -3,7 +3,7 @@
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::CStr;
 
-use pgrx::pg_sys;
+use pgrx::{FromDatum, pg_sys};
 
 use super::{ffi, text};
 use crate::report::{self, Report};
@@ -214,15 +214,36 @@ pub(crate) fn wait_for_wal(lsn: pg_sys::XLogRecPtr) {
 
 /// Calls a function of ours that takes a text and gives a `bigint`, whoever may call it by SQL.
 pub(crate) fn call_with_text(signature: &str, argument: &str) -> i64 {
+    let function = function(signature);
+    let argument = text::datum(argument);
     // SAFETY: the signature says what the function takes, and it never gives null.
     unsafe {
-        let function: Option<pg_sys::Oid> =
-            pgrx::direct_function_call(pg_sys::to_regprocedure, &[Some(text::datum(signature))]);
-        let function = function.unwrap_or(pg_sys::Oid::INVALID);
-        let argument = text::datum(argument);
         pg_sys::OidFunctionCall1Coll(function, pg_sys::DEFAULT_COLLATION_OID, argument).value()
             as i64
     }
+}
+
+/// Calls a stable function of ours that gives a `text[]`, with a snapshot of now: that of the transaction may be older than
+/// what it is about.
+pub(crate) fn as_of_now(signature: &str) -> Vec<Option<String>> {
+    let function = function(signature);
+    // SAFETY: the function takes nothing and never gives null; what it gives outlives the snapshot, which an error takes away
+    // with the transaction.
+    unsafe {
+        pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot());
+        let found = pg_sys::OidFunctionCall0Coll(function, pg_sys::DEFAULT_COLLATION_OID);
+        pg_sys::PopActiveSnapshot();
+        Vec::from_datum(found, false).unwrap_or_default()
+    }
+}
+
+/// The function of ours of that signature, or no oid.
+fn function(signature: &str) -> pg_sys::Oid {
+    // SAFETY: the function takes a text, and gives a regprocedure or null.
+    let function = unsafe {
+        pgrx::direct_function_call(pg_sys::to_regprocedure, &[Some(text::datum(signature))])
+    };
+    function.unwrap_or(pg_sys::Oid::INVALID)
 }
 
 /// Whether the user is a superuser.

@@ -20,6 +20,7 @@ mod hints;
 mod in_the_way;
 mod left_fence;
 mod letter;
+mod loose;
 mod lost;
 mod lost_slot;
 mod lost_twice;

@@ -1,0 +1,177 @@
+//! A worker that applies what a copy follows by is known by the guards of its tables: nobody takes them from it, nor rows from
+//! them, who may not do more than that anyway.
+
+use std::thread;
+use std::time::Duration;
+
+use shardid_tests::estate::{Estate, schema};
+use shardid_tests::{expect_error, wait_until};
+
+/// What leaves a table without its guards, or has a trigger keep rows from them, by which an owner's function is called in a
+/// worker that nobody knows. `@` is the schema, where `p` is partitioned.
+const LOOSE: [&str; 16] = [
+    "DROP TRIGGER shardid_fence ON @.t",
+    "DROP TRIGGER shardid_fence_rows ON @.t",
+    "ALTER TABLE @.t DISABLE TRIGGER shardid_fence",
+    "ALTER TABLE @.t DISABLE TRIGGER shardid_fence_rows",
+    "ALTER TABLE @.t DISABLE TRIGGER USER",
+    "ALTER TABLE @.t ENABLE TRIGGER shardid_fence_rows",
+    "ALTER TABLE @.t ENABLE REPLICA TRIGGER shardid_fence",
+    "ALTER TRIGGER shardid_fence_rows ON @.t RENAME TO zzz; DROP TRIGGER zzz ON @.t",
+    "CREATE OR REPLACE TRIGGER shardid_fence_rows BEFORE INSERT ON @.t FOR EACH ROW EXECUTE FUNCTION @.skips()",
+    "CREATE OR REPLACE TRIGGER shardid_fence BEFORE INSERT ON @.t EXECUTE FUNCTION @.skips()",
+    "CREATE TRIGGER aaa BEFORE INSERT ON @.t FOR EACH ROW EXECUTE FUNCTION @.skips(); ALTER TABLE @.t ENABLE ALWAYS TRIGGER aaa",
+    "CREATE TRIGGER zzz AFTER UPDATE ON @.t FOR EACH ROW EXECUTE FUNCTION @.skips(); ALTER TABLE @.t ENABLE REPLICA TRIGGER zzz",
+    "CREATE TRIGGER aaa BEFORE TRUNCATE ON @.t EXECUTE FUNCTION @.skips(); ALTER TABLE @.t ENABLE ALWAYS TRIGGER aaa",
+    "CREATE CONSTRAINT TRIGGER late AFTER DELETE ON @.t DEFERRABLE FOR EACH ROW EXECUTE FUNCTION @.skips(); ALTER TABLE @.t ENABLE ALWAYS TRIGGER late",
+    "CREATE TRIGGER aaa BEFORE INSERT ON @.p FOR EACH ROW EXECUTE FUNCTION @.skips(); ALTER TABLE @.p ENABLE ALWAYS TRIGGER aaa",
+    "DO $$ BEGIN EXECUTE 'DROP TRIGGER shardid_fence_rows ON @.t'; END $$",
+];
+
+/// What an owner may do to a copy.
+const FINE: [&str; 8] = [
+    "ALTER TABLE @.t ADD COLUMN more int",
+    "CREATE TRIGGER aaa BEFORE INSERT ON @.t FOR EACH ROW EXECUTE FUNCTION @.skips()",
+    "ALTER TRIGGER shardid_fence ON @.t RENAME TO another",
+    "CREATE INDEX ON @.t (x)",
+    "CREATE TABLE @.another (id int); CREATE TRIGGER aaa BEFORE INSERT ON @.another FOR EACH ROW EXECUTE FUNCTION @.skips(); ALTER TABLE @.another ENABLE ALWAYS TRIGGER aaa",
+    "COMMENT ON TABLE @.t IS 'a table'",
+    "GRANT SELECT ON @.t TO PUBLIC",
+    "DROP TABLE @.t",
+];
+
+fn estate() -> (Estate, String) {
+    let estate = Estate::start(2, 4);
+    let schema = schema(0);
+    for node in estate.nodes() {
+        estate.psql(&node, "CREATE ROLE one");
+    }
+    estate.psql(
+        "pg1",
+        &format!(
+            "GRANT ALL ON SCHEMA {schema} TO one; SET ROLE one;
+             CREATE FUNCTION {schema}.skips() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+             CREATE TABLE {schema}.t (id int PRIMARY KEY, x text);
+             CREATE TABLE {schema}.p (id int PRIMARY KEY) PARTITION BY RANGE (id);
+             CREATE TABLE {schema}.q PARTITION OF {schema}.p DEFAULT"
+        ),
+    );
+    (estate, schema)
+}
+
+/// A statement about the tables of a schema.
+fn about(statement: &str, schema: &str) -> String {
+    statement.replace('@', schema)
+}
+
+fn assert_refused(client: &mut postgres::Client, statement: &str) {
+    let words = expect_error(client, statement, "42501");
+    assert!(words.message.contains("a copy of a shard"), "{statement}: {words:?}");
+}
+
+/// That an owner cannot take a copy's guards away, by a statement or in a transaction that is older than the copy.
+fn assert_kept(estate: &Estate, node: &str, schema: &str, old: &mut postgres::Client) {
+    for statement in LOOSE {
+        let statement = about(statement, schema);
+        let mut client = estate.node(node).connect("app");
+        client.batch_execute("SET ROLE one").unwrap();
+        assert_refused(&mut client, &statement);
+    }
+    let late = about(LOOSE[10], schema);
+    assert_refused(old, &late);
+    for statement in FINE {
+        let statement = about(statement, schema);
+        let mut client = estate.node(node).connect("app");
+        client
+            .batch_execute(&format!("SET ROLE one; BEGIN; {statement}; ROLLBACK"))
+            .expect(&statement);
+    }
+    // A superuser may.
+    let mut client = estate.node(node).connect("app");
+    let statement = about(LOOSE[1], schema);
+    client.batch_execute(&format!("BEGIN; {statement}; ROLLBACK")).unwrap();
+}
+
+/// A transaction of a plain owner's that sees nothing of what comes after it.
+fn early(estate: &Estate, node: &str) -> postgres::Client {
+    let mut client = estate.node(node).connect("app");
+    client.batch_execute("SET ROLE one; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").unwrap();
+    client
+}
+
+#[test]
+fn nobody_takes_the_guards_from_a_copy_that_follows() {
+    let (estate, schema) = estate();
+    let moving = ["move", "0", "--to", "pg2", "--yes"];
+    estate.run_cut("copying/before-Subscribe", &moving);
+    let mut old = early(&estate, "pg2");
+    let mut held = estate.run_held("following/before-Compare", &["resume", "1"]);
+    assert_kept(&estate, "pg2", &schema, &mut old);
+    let mut old = early(&estate, "pg1");
+    held.go_on();
+    let moved = held.end();
+    assert_eq!(moved.code, 0, "{}", moved.stderr);
+    assert_kept(&estate, "pg1", &schema, &mut old);
+    drop(old);
+    // What lives here is its owner's.
+    let mut client = estate.node("pg2").connect("app");
+    client.batch_execute(&format!("SET ROLE one; {}", about(LOOSE[10], &schema))).unwrap();
+    client.batch_execute(&about("DROP TRIGGER aaa ON @.t", &schema)).unwrap();
+    estate.run(&["rollback", "1", "--yes"]).ok();
+    let mut client = estate.node("pg1").connect("app");
+    client.batch_execute(&format!("SET ROLE one; {}", about(LOOSE[10], &schema))).unwrap();
+}
+
+/// Whoever was there before the stream, or has not committed when it begins, sees no stream.
+#[test]
+fn a_copy_that_has_lost_its_guards_does_not_begin_to_follow() {
+    let (estate, schema) = estate();
+    let moving = ["move", "0", "--to", "pg2", "--yes"];
+    estate.run_cut("copying/before-Subscribe", &moving);
+    let skips = format!("SET ROLE one; BEGIN; {}", about(LOOSE[10], &schema));
+    let mut client = estate.node("pg2").connect("app");
+    client.batch_execute(&skips).unwrap();
+    thread::scope(|scope| {
+        let resumed = scope.spawn(|| estate.run(&["resume", "1"]));
+        wait_until(Duration::from_secs(30), "the move to wait for it", || {
+            let waits =
+                "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'RowExclusiveLock'";
+            estate.psql("pg2", waits) == "1"
+        });
+        client.batch_execute("COMMIT").unwrap();
+        let resumed = resumed.join().unwrap();
+        assert_eq!(resumed.code, 3, "{}", resumed.stderr);
+        let words = format!("trigger aaa of {schema}.t would fire for rows that come to the copy");
+        assert!(resumed.stderr.contains(&words), "{}", resumed.stderr);
+        let mend = format!("ALTER TABLE {schema}.t ENABLE TRIGGER aaa;");
+        assert!(resumed.stderr.contains(&mend), "{}", resumed.stderr);
+        client.batch_execute(&format!("{mend} DROP TRIGGER aaa ON {schema}.t")).unwrap();
+    });
+    // Before the copy is there, its guard goes.
+    client.batch_execute(&about(LOOSE[0], &schema)).unwrap();
+    let stands = estate.run(&["resume", "1"]);
+    assert_eq!(stands.code, 3, "{}", stands.stderr);
+    let words = format!("table {schema}.t of the copy has lost its guards");
+    assert!(stands.stderr.contains(&words), "{}", stands.stderr);
+    give_back(&estate, "pg2", &stands.stderr, "1");
+    estate.run(&["resume", "1"]).ok();
+    estate.run(&["rollback", "1", "--yes"]).ok();
+    estate.run(&["retire", "1", "--yes"]).ok();
+
+    estate.run_cut("switched/before-OpenWayBack", &moving);
+    let mut client = estate.node("pg1").connect("app");
+    client.batch_execute(&format!("SET ROLE one; {}", about(LOOSE[1], &schema))).unwrap();
+    let stands = estate.run(&["resume", "3"]);
+    assert_eq!(stands.code, 3, "{}", stands.stderr);
+    assert!(stands.stderr.contains(&words), "{}", stands.stderr);
+    give_back(&estate, "pg1", &stands.stderr, "3");
+    estate.run(&["resume", "3"]).ok();
+    estate.run(&["rollback", "3", "--yes"]).ok();
+}
+
+/// Does what is said to give a copy its guards back.
+fn give_back(estate: &Estate, node: &str, said: &str, id: &str) {
+    let begin = said.find("CREATE OR REPLACE TRIGGER").expect(said);
+    let end = said.find(&format!(" there, then `shardid resume {id}`")).expect(said);
+    estate.psql(node, &said[begin..end]);
+}
