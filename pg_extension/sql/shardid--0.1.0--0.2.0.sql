@@ -2702,9 +2702,10 @@ COMMENT ON EVENT TRIGGER shardid_subscription_altered IS 'refuses that the role 
 
 -- A worker that applies what a copy of a shard follows by is known by the guards of the tables that it writes to, and is
 -- bound from then on. Whoever owns such a table could take them away, or make a trigger that keeps rows from them.
-CREATE FUNCTION shardid.loose_guard() RETURNS text[]
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT coalesce((SELECT ARRAY[r.srrelid::regclass::text, x.another]
+-- Whoever it is may read what this reads.
+CREATE FUNCTION shardid.loose_guards(stream text) RETURNS text[]
+LANGUAGE sql STABLE STRICT SECURITY DEFINER PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(array_agg(p.part ORDER BY r.srrelid, p.n), '{}')
         FROM pg_subscription_rel r
         -- Not from the table, which DROP SUBSCRIPTION wants alone: that would wait until this transaction ends.
         JOIN LATERAL pg_identify_object('pg_subscription'::regclass, r.srsubid, 0) s ON s.identity ~ '^shardid_(move|back)_[0-9]+$'
@@ -2715,26 +2716,24 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
                 min(quote_ident(t.tgname)) FILTER (WHERE NOT t.is_ours AND t.tgenabled IN ('A', 'R')) AS another
             FROM (SELECT g.tgname, g.tgtype, g.tgenabled, g.tgfoid = 'shardid.refuse_write()'::regprocedure AS is_ours
                 FROM pg_trigger g WHERE g.tgrelid = r.srrelid) AS t) AS x
-        WHERE x.another IS NOT NULL OR x.of_statements IS NOT TRUE OR x.of_rows IS NOT TRUE
-        ORDER BY r.srrelid LIMIT 1), '{}')
+        CROSS JOIN LATERAL (VALUES (1, r.srrelid::regclass::text), (2, x.another)) AS p (n, part)
+        WHERE stream IN ('', s.identity)
+            AND (x.another IS NOT NULL OR x.of_statements IS NOT TRUE OR x.of_rows IS NOT TRUE)
 $$;
-COMMENT ON FUNCTION shardid.loose_guard() IS
-    'a table of a copy that follows whose guards rows could pass: its name, and the trigger that would fire for rows that come; null: a guard is not there';
+COMMENT ON FUNCTION shardid.loose_guards(text) IS
+    'tables of copies that follow, by a stream or, where that is empty, by any, whose guards rows could pass: each, and the trigger that would fire for rows that come; null: a guard is not there';
 
-CREATE FUNCTION shardid.loose_guard_now() RETURNS text[]
-LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'loose_guard_now_wrapper';
-COMMENT ON FUNCTION shardid.loose_guard_now() IS 'the same as of now, whatever the snapshot of the transaction';
+CREATE FUNCTION shardid.loosened_guard() RETURNS text[]
+LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'loosened_guard_wrapper';
+COMMENT ON FUNCTION shardid.loosened_guard() IS
+    'one of these, as of now, that this transaction has made so; empty where it has not, or is a superuser''s';
 
 -- Whatever was said: what it leaves is looked at.
 CREATE FUNCTION shardid.guards_kept() RETURNS event_trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    loose text[];
+    loose text[] := shardid.loosened_guard();
 BEGIN
-    IF (SELECT r.rolsuper FROM pg_roles r WHERE r.rolname = current_user) THEN
-        RETURN;
-    END IF;
-    loose := shardid.loose_guard_now();
     IF cardinality(loose) = 0 THEN
         RETURN;
     END IF;

@@ -5,7 +5,8 @@
 //! long as the target takes to catch up, both servers remember what they see,
 //! and writers go on while that is read. What may have changed since then past
 //! replication (a table that is rewritten, a target that was replaced) is
-//! noticed behind the fence, and then all is compared once more.
+//! noticed behind the fence. Then such tables are compared there where they are
+//! small, and otherwise all is compared once more.
 
 use std::time::{Duration, Instant};
 
@@ -112,10 +113,19 @@ pub(super) async fn within(
     let tables = tables(context).await?;
     if !is_small(context, &tables) {
         return match context.options.verify {
-            Verify::Full => still_as_compared(context).await,
+            Verify::Full => still_as_compared(context, tables, deadline).await,
             _ => Ok(Fence::Held),
         };
     }
+    behind(context, tables, deadline).await
+}
+
+/// Compares tables while writers wait.
+async fn behind(
+    context: &mut MoveContext<'_>,
+    tables: Vec<Rows>,
+    deadline: Instant,
+) -> Result<Fence, Failure> {
     let most = deadline.min(Instant::now() + context.options.fence_max / PART);
     bound(context, Some(most)).await?;
     for server in [&mut context.source, &mut context.target] {
@@ -129,23 +139,33 @@ pub(super) async fn within(
     outcome
 }
 
-async fn still_as_compared(context: &mut MoveContext<'_>) -> Result<Fence, Failure> {
+/// Whether what was compared before the fence is what there is. Of a table that was rewritten since, as by TRUNCATE, the rows
+/// are compared where they are few.
+async fn still_as_compared(
+    context: &mut MoveContext<'_>,
+    mut tables: Vec<Rows>,
+    deadline: Instant,
+) -> Result<Fence, Failure> {
     let now = marks(context).await?;
-    let why = match context.compared.take() {
-        Some(then) if then == now => {
-            context.compared = Some(then);
-            return Ok(Fence::Held);
-        }
-        Some(then) => {
-            let other = now.tables.iter().find(|(name, mark)| then.tables.get(*name) != Some(mark));
-            match other {
-                Some((name, _)) => format!("table {name} was rewritten since it was compared"),
-                None => format!("node {} was started since it was compared", context.target.node),
-            }
-        }
-        None => "it has grown, and is to be compared before".to_owned(),
+    let Some(then) = context.compared.take() else {
+        return Ok(Fence::Lost("it has grown, and is to be compared before".to_owned()));
     };
-    Ok(Fence::Lost(why))
+    if then.target != now.target {
+        let node = &context.target.node;
+        return Ok(Fence::Lost(format!("node {node} was started since it was compared")));
+    }
+    tables.retain(|(name, ..)| then.tables.get(name) != now.tables.get(name));
+    if let Some((name, ..)) = tables.first() {
+        let rewritten = format!("table {name} was rewritten since it was compared");
+        if !is_small(context, &tables) {
+            return Ok(Fence::Lost(rewritten));
+        }
+        if let Fence::Lost(why) = behind(context, tables, deadline).await? {
+            return Ok(Fence::Lost(format!("{rewritten}, and {why}")));
+        }
+    }
+    context.compared = Some(now);
+    Ok(Fence::Held)
 }
 
 async fn compare(

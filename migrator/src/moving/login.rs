@@ -62,7 +62,7 @@ pub(super) async fn subscribe(
         say(follower, &[("way_in", &way_in)]).await?;
         follower.block(sql!("follow/subscribe.sql")).await?;
         follower.block(sql!("follow/bound_rights.sql")).await?;
-        check_guards(follower, &stream.unguarded).await
+        check_guards(follower, stream.name, &stream.unguarded).await
     };
     let outcome = outcome.await;
     end(follower, outcome).await
@@ -70,9 +70,13 @@ pub(super) async fn subscribe(
 
 /// Refuses to have a copy follow whose tables have lost their guards, by which a worker is known, or have a trigger that keeps
 /// rows from them. Who changes that at the same time has a table locked, or sees the stream.
-async fn check_guards(follower: &mut MoveSession, unguarded: &str) -> Result<(), Failure> {
+async fn check_guards(
+    follower: &mut MoveSession,
+    stream: &str,
+    unguarded: &str,
+) -> Result<(), Failure> {
     follower.block(sql!("follow/lock_guards.sql")).await?;
-    let query = sqlx::query_scalar(sql!("follow/loose_guard.sql"));
+    let query = sqlx::query_scalar(sql!("follow/loose_guards.sql")).bind(stream.to_owned());
     let found = follower.column::<Vec<Option<String>>>(query).await?.concat();
     let mut found = found.into_iter().flatten();
     let Some(table) = found.next() else { return Ok(()) };
@@ -118,7 +122,7 @@ pub(crate) async fn connect_anew(
             follower.block(sql!("follow/connect_anew.sql")).await?;
             follower.block(sql!("follow/bound_rights.sql")).await?;
             let instead = "`shardid verify` says what gives it back; then `shardid apply`";
-            check_guards(&mut follower, instead).await?;
+            check_guards(&mut follower, &stream.name, instead).await?;
         }
         Ok(())
     };

@@ -35,11 +35,30 @@ pub(super) async fn take_away(context: &mut MoveContext<'_>) -> Result<(), Failu
     change(context, statements).await
 }
 
-/// What gives the tables of a copy the guards that they have lost, and goes on with the move.
-pub(super) async fn given_back(server: &mut MoveSession, record: &Move) -> Result<String, Failure> {
+/// Gives the tables of a copy that is to follow the guards that they have not, and says so.
+pub(super) async fn give_back(
+    server: &mut MoveSession,
+    record: &Move,
+) -> Result<Option<String>, Failure> {
     let off = copies::unguarded(server, record).await?;
-    let mend: Vec<&str> = off.iter().map(|it| it.mend.as_str()).collect();
-    Ok(format!("{} there, then `shardid resume {}`", mend.join(" "), record.id))
+    if off.is_empty() {
+        return Ok(None);
+    }
+    let (names, mend): (Vec<String>, Vec<String>) =
+        off.into_iter().map(|it| (it.name, it.mend)).unzip();
+    let (node, names) = (server.node.clone(), names.join(", "));
+    match server.all_or_none(mend, WAIT_MAX.as_millis().try_into().unwrap_or(u64::MAX)).await? {
+        Batch::Done => Ok(Some(format!(
+            "WARNING: on {node} the guard of {names} was put back: it had been dropped or switched off, or the table was made there since; rows that were written there meanwhile are in that copy alone"
+        ))),
+        Batch::LockTimeout => {
+            let what = format!("the guard of {names} cannot be put back");
+            Err(server.name_holder(Failure::new(what).at(format!("node {node}")).hint(format!(
+                "look at pg_stat_activity there, then `shardid resume {}`",
+                record.id
+            ))))
+        }
+    }
 }
 
 async fn change(context: &mut MoveContext<'_>, statements: Vec<String>) -> Result<(), Failure> {

@@ -216,12 +216,14 @@ pub(super) async fn open_way_back(context: &mut MoveContext<'_>) -> Result<(), F
     let Some(seal) = context.record.seal.clone() else {
         return Err(Failure::new("the journal does not say where the way back begins"));
     };
+    let back = row_guard::give_back(&mut context.source, &context.record).await?;
+    back.into_iter().for_each(|warning| context.say(warning));
     let stream = NewStream {
         name: &name,
         schema: &context.record.schema,
         copy: false,
         enabled: false,
-        unguarded: row_guard::given_back(&mut context.source, &context.record).await?,
+        unguarded: format!("`shardid resume {}`", context.record.id),
     };
     let subscribed = login::subscribe(&mut context.source, &mut context.target, &stream).await;
     if subscribed.is_err()

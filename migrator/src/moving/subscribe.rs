@@ -60,13 +60,14 @@ pub(super) async fn subscribe(context: &mut MoveContext<'_>) -> Result<(), Failu
         schema::make_identity(context).await?;
     }
     context.leave_on_target(LeftoverKind::Subscription, &name).await?;
-    let unguarded = row_guard::given_back(&mut context.target, &context.record).await?;
+    let back = row_guard::give_back(&mut context.target, &context.record).await?;
+    back.into_iter().for_each(|warning| context.say(warning));
     let stream = NewStream {
         name: &name,
         schema: &context.record.schema,
         copy: !is_by_parts,
         enabled: true,
-        unguarded,
+        unguarded: format!("`shardid resume {}`", context.record.id),
     };
     login::subscribe(&mut context.target, &mut context.source, &stream).await
 }

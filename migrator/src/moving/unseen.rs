@@ -120,7 +120,7 @@ pub(super) async fn look_back(context: &mut MoveContext<'_>) -> Result<(), Failu
         let table = format!("table {}", it.table_name);
         differ.retain(|object| *object != table);
         context.say(format_args!(
-            "WARNING: on {old} {it}: rows may have been written there since the switch, which are in the old copy alone; compare {table} with that of {new} before it is retired; `shardid verify` says what puts the guard back"
+            "WARNING: on {old} {it}: rows may have been written there since the switch, which are in the old copy alone; compare {table} with that of {new} before it is retired"
         ));
     }
     if !differ.is_empty() {

@@ -223,15 +223,28 @@ pub(crate) fn call_with_text(signature: &str, argument: &str) -> i64 {
     }
 }
 
-/// Calls a stable function of ours that gives a `text[]`, with a snapshot of now: that of the transaction may be older than
-/// what it is about.
-pub(crate) fn as_of_now(signature: &str) -> Vec<Option<String>> {
+/// Which changes a snapshot of now has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// All that are committed, and those of this transaction.
+    All,
+    /// All but those of this transaction.
+    OfOthers,
+}
+
+/// Calls a stable function of ours that takes a text and gives a `text[]`, with a snapshot of now: that of the transaction
+/// may be older than what it is about.
+pub(crate) fn as_of_now(signature: &str, argument: &str, seen: Seen) -> Vec<Option<String>> {
     let function = function(signature);
-    // SAFETY: the function takes nothing and never gives null; what it gives outlives the snapshot, which an error takes away
-    // with the transaction.
+    let argument = text::datum(argument);
+    // SAFETY: the snapshot that is pushed is a copy, which nobody else holds; an error takes it away with the transaction. The
+    // function never gives null, and what it gives is in memory of the caller's.
     unsafe {
         pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot());
-        let found = pg_sys::OidFunctionCall0Coll(function, pg_sys::DEFAULT_COLLATION_OID);
+        if seen == Seen::OfOthers {
+            (*pg_sys::GetActiveSnapshot()).curcid = pg_sys::FirstCommandId;
+        }
+        let found = pg_sys::OidFunctionCall1Coll(function, pg_sys::DEFAULT_COLLATION_OID, argument);
         pg_sys::PopActiveSnapshot();
         Vec::from_datum(found, false).unwrap_or_default()
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use shardid_tests::crowded;
 use shardid_tests::estate::{Estate, Writer, schema};
+use shardid_tests::{crowded, wait_until};
 
 use crate::shared;
 
@@ -117,6 +117,33 @@ fn a_small_copy_that_differs_is_found_behind_the_fence_too() {
     estate.psql("pg1", &format!("INSERT INTO {schema}.item (n) VALUES (1)"));
     estate.run(&["abort", &estate.last_move(shard), "--yes"]).ok();
     estate.assert_no_trace(shard);
+}
+
+/// Where a table is truncated again and again, all was compared again and again.
+#[test]
+fn a_small_table_that_was_truncated_since_is_compared_behind_the_fence() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    fill(estate, shard, 120_000);
+    let (number, schema) = (shard.to_string(), schema(shard));
+    let moving = ["move", &number, "--to", "pg2", "--yes"];
+    let truncate =
+        format!("TRUNCATE {schema}.item CASCADE; INSERT INTO {schema}.item (n) VALUES (7)");
+    let held = estate.run_held("fenced/before-RaiseFence", &moving);
+    estate.psql("pg1", &truncate);
+    let there = format!("SELECT count(*) FROM {schema}.item WHERE n = 7");
+    wait_until(Duration::from_secs(30), "the row to come", || estate.psql("pg2", &there) == "1");
+    estate.psql("pg2", &shared::past_the_guard(&format!("UPDATE {schema}.item SET n = 8")));
+    let run = held.let_go();
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    let words = format!("the new copy of table {schema}.item differs: 1 rows on pg1, 1 on pg2");
+    assert!(run.stderr.contains(&words), "{}", run.stderr);
+    estate.run(&["abort", &estate.last_move(shard), "--yes"]).ok();
+    let held = estate.run_held("fenced/before-RaiseFence", &moving);
+    estate.psql("pg1", &truncate);
+    let run = held.let_go();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(!run.stderr.contains("back to following"), "{}", run.stderr);
+    assert_eq!(estate.psql("pg2", &there), "1");
 }
 
 /// What changes rows and is not replicated; the definitions end up as they were.
