@@ -1,0 +1,1 @@
+CREATE TEMP TABLE x (id int) ON COMMIT DROP;
