@@ -2898,8 +2898,9 @@ LANGUAGE sql STABLE STRICT SECURITY DEFINER PARALLEL SAFE SET search_path = pg_c
                 -- Of each statement, and of each row: INSERT, DELETE, UPDATE, and TRUNCATE.
                 bool_or(t.is_ours AND t.tgenabled = 'A' AND t.tgtype & 1 = 0 AND t.tgtype & 60 = 60) AS of_statements,
                 bool_or(t.is_ours AND t.tgenabled = 'A' AND t.tgtype & 29 = 29) AS of_rows,
-                min(quote_ident(t.tgname)) FILTER (WHERE NOT t.is_ours AND t.tgenabled IN ('A', 'R')) AS another
-            FROM (SELECT g.tgname, g.tgtype, g.tgenabled, g.tgfoid = 'shardid.refuse_write()'::regprocedure AS is_ours
+                -- Those of keys run nobody's code, and a superuser's doing is it where they fire for rows that come.
+                min(quote_ident(t.tgname)) FILTER (WHERE NOT t.is_ours AND NOT t.tgisinternal AND t.tgenabled IN ('A', 'R')) AS another
+            FROM (SELECT g.tgname, g.tgtype, g.tgenabled, g.tgisinternal, g.tgfoid = 'shardid.refuse_write()'::regprocedure AS is_ours
                 FROM pg_trigger g WHERE g.tgrelid = r.srrelid) AS t) AS x
         CROSS JOIN LATERAL (VALUES (1, r.srrelid::regclass::text), (2, x.another)) AS p (n, part)
         WHERE stream IN ('', s.identity)
