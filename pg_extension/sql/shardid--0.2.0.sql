@@ -2885,15 +2885,12 @@ $$;
 COMMENT ON FUNCTION shardid.refuse_write() IS
     'refuses writes to a table of a shard that is fenced (SI002) or lives elsewhere (SI001); argument: the shard';
 
--- A worker that applies what a copy of a shard follows by is known by the guards of the tables that it writes to, and is
--- bound from then on. Whoever owns such a table could take them away, or make a trigger that keeps rows from them.
--- Whoever it is may read what this reads.
+-- A copy begins to follow only where no row can pass its guards.
 CREATE FUNCTION shardid.loose_guards(stream text) RETURNS text[]
-LANGUAGE sql STABLE STRICT SECURITY DEFINER PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(array_agg(p.part ORDER BY r.srrelid, p.n), '{}')
         FROM pg_subscription_rel r
-        -- Not from the table, which DROP SUBSCRIPTION wants alone: that would wait until this transaction ends.
-        JOIN LATERAL pg_identify_object('pg_subscription'::regclass, r.srsubid, 0) s ON s.identity ~ '^shardid_(move|back)_[0-9]+$'
+        JOIN pg_subscription s ON s.oid = r.srsubid AND s.subname = stream
         CROSS JOIN LATERAL (SELECT
                 -- Of each statement, and of each row: INSERT, DELETE, UPDATE, and TRUNCATE.
                 bool_or(t.is_ours AND t.tgenabled = 'A' AND t.tgtype & 1 = 0 AND t.tgtype & 60 = 60) AS of_statements,
@@ -2903,16 +2900,42 @@ LANGUAGE sql STABLE STRICT SECURITY DEFINER PARALLEL SAFE SET search_path = pg_c
             FROM (SELECT g.tgname, g.tgtype, g.tgenabled, g.tgisinternal, g.tgfoid = 'shardid.refuse_write()'::regprocedure AS is_ours
                 FROM pg_trigger g WHERE g.tgrelid = r.srrelid) AS t) AS x
         CROSS JOIN LATERAL (VALUES (1, r.srrelid::regclass::text), (2, x.another)) AS p (n, part)
-        WHERE stream IN ('', s.identity)
-            AND (x.another IS NOT NULL OR x.of_statements IS NOT TRUE OR x.of_rows IS NOT TRUE)
+        WHERE x.another IS NOT NULL OR x.of_statements IS NOT TRUE OR x.of_rows IS NOT TRUE
 $$;
 COMMENT ON FUNCTION shardid.loose_guards(text) IS
-    'tables of copies that follow, by a stream or, where that is empty, by any, whose guards rows could pass: each, and the trigger that would fire for rows that come; null: a guard is not there';
+    'tables of the copy that follows by a stream whose guards rows could pass: each, and the trigger that would fire for rows that come; null: a guard is not there';
+
+-- A worker that applies what a copy of a shard follows by is known by the guards of the tables that it writes to, and is
+-- bound from then on. Whoever owns such a table could take them away, or make a trigger that keeps rows from them. So
+-- where a guard is, of a shard that is not open here, it stays, and no other trigger fires for rows that come.
+-- Whoever it is may read what this reads. What has guards is found by what depends on their function.
+CREATE FUNCTION shardid.guard_state() RETURNS text[]
+LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(array_agg(p.part ORDER BY x.relation, p.n), '{}')
+        FROM (SELECT g.tgrelid AS relation,
+                -- Of each statement, and of each row: INSERT, DELETE, UPDATE, and TRUNCATE.
+                concat(CASE WHEN bool_or(g.tgtype & 1 = 0 AND g.tgtype & 60 = 60 AND g.tgenabled = 'A') THEN 'S' END,
+                    CASE WHEN bool_or(g.tgtype & 29 = 29 AND g.tgenabled = 'A') THEN 'R' END) AS guards
+            FROM pg_depend d
+            JOIN pg_trigger g ON g.oid = d.objid
+            WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = 'shardid.refuse_write()'::regprocedure
+                AND d.classid = 'pg_trigger'::regclass
+            GROUP BY g.tgrelid
+            HAVING NOT bool_or(EXISTS (SELECT FROM shardid.shard o
+                WHERE o.state = 'open' AND g.tgargs = convert_to(o.shard::text, 'SQL_ASCII') || '\x00'::bytea))) AS x
+        -- Those of keys run nobody's code, and a superuser's doing is it where they fire for rows that come.
+        CROSS JOIN LATERAL (SELECT min(quote_ident(t.tgname)) AS another FROM pg_trigger t
+            WHERE t.tgrelid = x.relation AND t.tgenabled IN ('A', 'R') AND NOT t.tgisinternal
+                AND t.tgfoid <> 'shardid.refuse_write()'::regprocedure) AS y
+        CROSS JOIN LATERAL (VALUES (1, x.relation::text), (2, x.guards), (3, y.another)) AS p (n, part)
+$$;
+COMMENT ON FUNCTION shardid.guard_state() IS
+    'tables with guards of shards that are not open here: the number of each, S and R for the guards of statements and rows that are on, and a trigger beside them that fires for rows that come';
 
 CREATE FUNCTION shardid.loosened_guard() RETURNS text[]
 LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'loosened_guard_wrapper';
 COMMENT ON FUNCTION shardid.loosened_guard() IS
-    'one of these, as of now, that this transaction has made so; empty where it has not, or is a superuser''s';
+    'a table whose guards this transaction has taken, and the trigger that it has made beside them, if that is it; empty where it has not, or is a superuser''s';
 
 -- Whatever was said: what it leaves is looked at.
 CREATE FUNCTION shardid.guards_kept() RETURNS event_trigger
@@ -2925,19 +2948,19 @@ BEGIN
     END IF;
     IF loose[2] IS NOT NULL THEN
         RAISE EXCEPTION 'trigger % would fire for rows that come to a copy of a shard', loose[2]
-            USING ERRCODE = '42501', DETAIL = format('It is a trigger of %s, which follows the node where the shard lives.', loose[1]),
+            USING ERRCODE = '42501', DETAIL = format('It is a trigger of %s, whose shard is fenced or lives elsewhere.', loose[1]),
                 HINT = format('ALTER TABLE %s ENABLE TRIGGER %s; has it fire for clients alone. shardid moves shows the moves.', loose[1], loose[2]);
     END IF;
     RAISE EXCEPTION 'table % of a copy of a shard keeps its guards', loose[1]
-        USING ERRCODE = '42501', DETAIL = 'It follows the node where the shard lives, and no other row comes to it.',
-            HINT = 'The guards go when the shard comes back, or the copy is retired; shardid moves shows the moves.';
+        USING ERRCODE = '42501', DETAIL = 'Its shard is fenced or lives elsewhere, and no row comes to it but by a move.',
+            HINT = 'The guards go when the shard is open here, or the copy is retired; shardid moves shows the moves.';
 END
 $$;
-COMMENT ON FUNCTION shardid.guards_kept() IS 'refuses what would leave a table of a copy that follows without its guards, or with a trigger that keeps rows from them';
+COMMENT ON FUNCTION shardid.guards_kept() IS 'refuses what would leave a table of a shard that is fenced or lives elsewhere without its guards, or with a trigger that keeps rows from them';
 
 CREATE EVENT TRIGGER shardid_guards_kept ON ddl_command_end EXECUTE FUNCTION shardid.guards_kept();
 ALTER EVENT TRIGGER shardid_guards_kept ENABLE ALWAYS;
-COMMENT ON EVENT TRIGGER shardid_guards_kept IS 'has copies of shards that follow keep their guards';
+COMMENT ON EVENT TRIGGER shardid_guards_kept IS 'has tables of shards that are fenced or live elsewhere keep their guards';
 
 -- ---------------------------------------------------------------------------
 -- views and what reads them

@@ -16,7 +16,8 @@ use shardid_ids::{
 
 use crate::page::text::given;
 use crate::page::{
-    BackendLocal, backend, calls, catalog, clocks, follower, held, look, relations, sequence,
+    BackendLocal, backend, calls, catalog, clocks, follower, guards, held, look, relations,
+    sequence,
 };
 use crate::report::{self, Report};
 use crate::{generator, horizon, settings};
@@ -285,18 +286,14 @@ fn place_now(shard: i32) -> Vec<Option<String>> {
     })
 }
 
-/// A table of a copy that follows whose guards rows could pass, and the trigger that is why, where this transaction has made
-/// that so and is no superuser's; nothing otherwise.
+/// A table whose guards this transaction has taken, and the trigger that it has made beside them, if that is it; nothing where it
+/// has not, or is a superuser's.
 #[pg_extern]
 fn loosened_guard() -> Vec<Option<String>> {
-    // All that most databases ever need.
-    if backend::is_superuser() || !follower::has_streams() {
+    if backend::is_superuser() {
         return Vec::new();
     }
-    let loose = |seen| backend::as_of_now("shardid.loose_guards(text)", "", seen);
-    let (now, before) = (loose(backend::Seen::All), loose(backend::Seen::OfOthers));
-    let loosened = now.chunks(2).find(|it| !before.chunks(2).any(|then| then == *it));
-    loosened.map_or_else(Vec::new, <[_]>::to_vec)
+    guards::loosened().map_or_else(Vec::new, |(table, trigger)| vec![Some(table), trigger])
 }
 
 /// Whether this session writes what a copy of that table gets.

@@ -69,13 +69,12 @@ pub(super) async fn subscribe(
 }
 
 /// Refuses to have a copy follow whose tables have lost their guards, by which a worker is known, or have a trigger that keeps
-/// rows from them. Who changes that at the same time has a table locked, or sees the stream.
+/// rows from them. From when they are there, a superuser alone can have changed that.
 async fn check_guards(
     follower: &mut MoveSession,
     stream: &str,
     unguarded: &str,
 ) -> Result<(), Failure> {
-    follower.block(sql!("follow/lock_guards.sql")).await?;
     let query = sqlx::query_scalar(sql!("follow/loose_guards.sql")).bind(stream.to_owned());
     let found = follower.column::<Vec<Option<String>>>(query).await?.concat();
     let mut found = found.into_iter().flatten();

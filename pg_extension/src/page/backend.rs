@@ -232,26 +232,33 @@ pub(crate) enum Seen {
     OfOthers,
 }
 
-/// Calls a stable function of ours that takes a text and gives a `text[]`, with a snapshot of now: that of the transaction
-/// may be older than what it is about.
-pub(crate) fn as_of_now(signature: &str, argument: &str, seen: Seen) -> Vec<Option<String>> {
-    let function = function(signature);
-    let argument = text::datum(argument);
-    // SAFETY: the snapshot that is pushed is a copy, which nobody else holds; an error takes it away with the transaction. The
-    // function never gives null, and what it gives is in memory of the caller's.
+/// Does something with a snapshot of now: that of the transaction may be older than what it is about.
+pub(crate) fn with_snapshot<T>(seen: Seen, work: impl FnOnce(pg_sys::Snapshot) -> T) -> T {
+    // SAFETY: the snapshot that is pushed is a copy, which nobody else holds; an error takes it away with the transaction.
     unsafe {
         pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot());
+        let snapshot = pg_sys::GetActiveSnapshot();
         if seen == Seen::OfOthers {
-            (*pg_sys::GetActiveSnapshot()).curcid = pg_sys::FirstCommandId;
+            (*snapshot).curcid = pg_sys::FirstCommandId;
         }
-        let found = pg_sys::OidFunctionCall1Coll(function, pg_sys::DEFAULT_COLLATION_OID, argument);
+        let result = work(snapshot);
         pg_sys::PopActiveSnapshot();
+        result
+    }
+}
+
+/// Calls a stable function of ours that takes nothing and gives a `text[]`, with the snapshot that is active.
+pub(crate) fn call_for_texts(signature: &str) -> Vec<Option<String>> {
+    // SAFETY: the function never gives null, and what it gives is in memory of the caller's.
+    unsafe {
+        let found =
+            pg_sys::OidFunctionCall0Coll(function(signature), pg_sys::DEFAULT_COLLATION_OID);
         Vec::from_datum(found, false).unwrap_or_default()
     }
 }
 
 /// The function of ours of that signature, or no oid.
-fn function(signature: &str) -> pg_sys::Oid {
+pub(super) fn function(signature: &str) -> pg_sys::Oid {
     // SAFETY: the function takes a text, and gives a regprocedure or null.
     let function = unsafe {
         pgrx::direct_function_call(pg_sys::to_regprocedure, &[Some(text::datum(signature))])

@@ -95,60 +95,24 @@ fn has_table(subscription: Oid, table: Oid) -> bool {
 
 /// Whether a move has made a subscription; a worker whose role has its name is bound from then on.
 fn is_stream(subscription: Oid) -> bool {
-    let name = stream_name(subscription);
-    if name.as_ref().is_some_and(|name| *name == role()) {
-        IS_BOUND.get().set(true);
-    }
-    name.is_some()
-}
-
-/// The name of a subscription that a move has made.
-fn stream_name(subscription: Oid) -> Option<Vec<u8>> {
     // SAFETY: one guard around the call, which gives a string in this memory context, or null.
     let name = unsafe {
         pg_sys::ffi::pg_guard_ffi_boundary(|| ffi::get_subscription_name(subscription, true))
     };
     if name.is_null() {
-        return None;
+        return false;
     }
     // SAFETY: as above.
-    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+    let name = unsafe { CStr::from_ptr(name) };
     let is_stream = STREAMS.iter().any(|stream| {
-        name.strip_prefix(stream.as_bytes())
+        name.to_bytes()
+            .strip_prefix(stream.as_bytes())
             .is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
     });
-    is_stream.then(|| name.to_vec())
-}
-
-/// Whether a table of this database follows by the subscription of a move.
-pub(crate) fn has_streams() -> bool {
-    let mut known = Oid::INVALID;
-    let mut found = false;
-    // SAFETY: an ordinary scan of a catalog as of now, whose first column is a number that is never null. If something raises
-    // an error, the end of the transaction closes both.
-    unsafe {
-        let home = Oid::from(pg_sys::PG_CATALOG_NAMESPACE);
-        let tables = pg_sys::get_relname_relid(c"pg_subscription_rel".as_ptr(), home);
-        let relation = pg_sys::table_open(tables, pg_sys::AccessShareLock as _);
-        let (none, now) = (Oid::INVALID, core::ptr::null_mut());
-        let scan = pg_sys::systable_beginscan(relation, none, false, now, 0, core::ptr::null_mut());
-        while !found {
-            let tuple = pg_sys::systable_getnext(scan);
-            if tuple.is_null() {
-                break;
-            }
-            let mut is_null = false;
-            let datum = pg_sys::heap_getattr(tuple, 1, (*relation).rd_att, &mut is_null);
-            let subscription = Oid::from(datum.value() as u32);
-            if subscription != known {
-                known = subscription;
-                found = stream_name(subscription).is_some();
-            }
-        }
-        pg_sys::systable_endscan(scan);
-        pg_sys::table_close(relation, pg_sys::AccessShareLock as _);
+    if is_stream && role() == name.to_bytes() {
+        IS_BOUND.get().set(true);
     }
-    found
+    is_stream
 }
 
 /// Whom this session has begun as; empty where that role is gone.

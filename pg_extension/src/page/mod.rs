@@ -20,6 +20,7 @@ mod ffi;
 pub(crate) mod follower;
 mod functions;
 pub(crate) mod guard;
+pub(crate) mod guards;
 pub(crate) mod held;
 pub(crate) mod highest;
 pub(crate) mod look;

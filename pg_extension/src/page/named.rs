@@ -68,13 +68,17 @@ unsafe extern "C-unwind" fn analysed_guarded(
 unsafe fn check(query: *mut pg_sys::Query) -> Result<(), Report> {
     // SAFETY: as the caller says.
     unsafe {
-        if !functions::is_on() || functions::is_within() || !functions::is_superusers_turn() {
+        if !functions::is_on() || functions::is_within() {
             return Ok(());
         }
-        // As SET, by which a session goes on to another role.
+        // As SET, by which a session goes on to another role, and ROLLBACK, where a transaction has failed and nothing can be
+        // looked up.
         if (*query).commandType == pg_sys::CmdType::CMD_UTILITY
             && pg_sys::UtilityContainsQuery((*query).utilityStmt).is_null()
         {
+            return Ok(());
+        }
+        if !functions::is_superusers_turn() {
             return Ok(());
         }
         let whose = match functions::on_behalf_of()? {

@@ -1,6 +1,6 @@
 //! A copy that somebody has touched, whose slot is lost, or that is ahead of its stream.
 
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::Duration;
 
 use shardid_tests::estate::{Writer, schema};
@@ -150,4 +150,29 @@ fn a_copy_that_is_ahead_of_the_stream_is_given_its_foreign_keys_when_the_stream_
     let run = held.end();
     assert_eq!(run.code, 0, "{}", run.stderr);
     estate.assert_whole(shard, &tally);
+}
+
+/// Whoever truncates a table changes the row that holds its rights, as does who takes them away from the role of a stream.
+#[test]
+fn a_table_that_is_truncated_when_the_shard_is_open_stops_no_move() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    estate.make_tables(shard);
+    let (number, schema) = (shard.to_string(), schema(shard));
+    let held =
+        estate.run_held("switched/before-EndStream", &["move", &number, "--to", "pg2", "--yes"]);
+    let mut client = estate.node("pg2").connect("app");
+    client.batch_execute(&format!("BEGIN; TRUNCATE {schema}.item CASCADE")).unwrap();
+    let moved = thread::scope(|scope| {
+        let moved = scope.spawn(|| held.let_go());
+        wait_until(Duration::from_secs(60), "the role to be dropped", || {
+            let waits = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%DROP OWNED%' AND wait_event_type = 'Lock'";
+            estate.psql("pg2", waits) == "1"
+        });
+        client.batch_execute("COMMIT").unwrap();
+        moved.join().unwrap()
+    });
+    assert_eq!(moved.code, 0, "{}", moved.stderr);
+    let id = estate.last_move(shard);
+    let role = format!("SELECT count(*) FROM pg_roles WHERE rolname = 'shardid_move_{id}'");
+    assert_eq!(estate.psql("pg2", &role), "0");
 }

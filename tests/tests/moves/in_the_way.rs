@@ -214,12 +214,14 @@ fn a_fence_that_somebody_replaces_is_named_and_nobody_does_while_it_is_switched(
         ),
     );
     let replace = format!(
-        "SET ROLE tenant; SET lock_timeout = '500ms'; CREATE OR REPLACE TRIGGER shardid_fence BEFORE INSERT ON {schema}.t FOR EACH ROW EXECUTE FUNCTION ten.f()"
+        "SET lock_timeout = '500ms'; CREATE OR REPLACE TRIGGER shardid_fence BEFORE INSERT ON {schema}.t FOR EACH ROW EXECUTE FUNCTION ten.f()"
     );
     let other = format!(
         "trigger shardid_fence of {schema}.t is not the fence's: it calls ten.f(), of role tenant"
     );
     estate.run_cut("fenced/before-CarryOver", &MOVE);
+    let mut client = estate.node("pg1").connect(shardid_tests::estate::DATABASE);
+    shardid_tests::expect_error(&mut client, &format!("SET ROLE tenant; {replace}"), "42501");
     estate.psql("pg1", &replace);
     let stands = estate.run(&["resume", "1"]);
     assert_eq!(stands.code, 3, "{}", stands.stderr);

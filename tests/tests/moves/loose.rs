@@ -1,11 +1,8 @@
 //! A worker that applies what a copy follows by is known by the guards of its tables: nobody takes them from it, nor rows from
 //! them, who may not do more than that anyway.
 
-use std::thread;
-use std::time::Duration;
-
 use shardid_tests::estate::{Estate, schema};
-use shardid_tests::{expect_error, wait_until};
+use shardid_tests::expect_error;
 
 /// What leaves a table without its guards, or has a trigger keep rows from them, by which an owner's function is called in a
 /// worker that nobody knows. `@` is the schema, where `p` is partitioned.
@@ -44,7 +41,7 @@ fn estate() -> (Estate, String) {
     let estate = Estate::start(2, 4);
     let schema = schema(0);
     for node in estate.nodes() {
-        estate.psql(&node, "CREATE ROLE one");
+        estate.psql(&node, "CREATE ROLE one LOGIN");
     }
     estate.psql(
         "pg1",
@@ -129,43 +126,53 @@ fn nobody_takes_the_guards_from_a_copy_that_follows() {
     client.batch_execute(&format!("SET ROLE one; {}", about(LOOSE[10], &schema))).unwrap();
 }
 
-/// Whoever was there before the stream, or has not committed when it begins, sees no stream.
+/// From when a shard is fenced, or its new copy is made, until it is over, whatever becomes of the move.
 #[test]
-fn a_copy_that_has_lost_its_guards_does_not_begin_to_follow() {
+fn guards_are_kept_whether_or_not_a_copy_follows() {
     let (estate, schema) = estate();
     let moving = ["move", "0", "--to", "pg2", "--yes"];
-    estate.run_cut("copying/before-Subscribe", &moving);
-    let skips = format!("SET ROLE one; BEGIN; {}", about(LOOSE[10], &schema));
-    let mut client = estate.node("pg2").connect("app");
-    client.batch_execute(&skips).unwrap();
-    thread::scope(|scope| {
-        let resumed = scope.spawn(|| estate.run(&["resume", "1"]));
-        wait_until(Duration::from_secs(30), "the move to wait for it", || {
-            let waits =
-                "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'RowExclusiveLock'";
-            estate.psql("pg2", waits) == "1"
-        });
-        client.batch_execute("COMMIT").unwrap();
-        let resumed = resumed.join().unwrap();
-        assert_eq!(resumed.code, 3, "{}", resumed.stderr);
-        let words = format!("trigger aaa of {schema}.t would fire for rows that come to the copy");
-        assert!(resumed.stderr.contains(&words), "{}", resumed.stderr);
-        let mend = format!("ALTER TABLE {schema}.t ENABLE TRIGGER aaa;");
-        assert!(resumed.stderr.contains(&mend), "{}", resumed.stderr);
-        client.batch_execute(&format!("{mend} DROP TRIGGER aaa ON {schema}.t")).unwrap();
-    });
+    let assert_kept = |node: &str| {
+        for statement in LOOSE {
+            let mut client = estate.node(node).connect_as("app", "one");
+            assert_refused(&mut client, &about(statement, &schema));
+        }
+    };
+    let held = estate.run_held("copying/before-Subscribe", &moving);
+    assert_kept("pg2");
+    // A superuser may, and is told.
+    estate.psql("pg2", &about(LOOSE[10], &schema));
+    let stands = held.let_go();
+    assert_eq!(stands.code, 3, "{}", stands.stderr);
+    let words = format!("trigger aaa of {schema}.t would fire for rows that come to the copy");
+    assert!(stands.stderr.contains(&words), "{}", stands.stderr);
+    let mend = format!("ALTER TABLE {schema}.t ENABLE TRIGGER aaa;");
+    assert!(stands.stderr.contains(&mend), "{}", stands.stderr);
+    estate.psql("pg2", &format!("{mend} DROP TRIGGER aaa ON {schema}.t"));
     // What is gone before the stream begins is put back, on both ways.
-    client.batch_execute(&about(LOOSE[0], &schema)).unwrap();
-    let back = |node: &str| format!("WARNING: on {node} the guard of {schema}.t was put back");
-    let held = estate.run_held("switched/before-OpenWayBack", &["resume", "1"]);
-    let mut client = estate.node("pg1").connect("app");
-    client.batch_execute(&format!("SET ROLE one; {}", about(LOOSE[1], &schema))).unwrap();
+    estate.psql("pg2", &about(LOOSE[0], &schema));
+    let held = estate.run_held("fenced/before-AwaitDrained", &["resume", "1"]);
+    assert_kept("pg1");
+    assert_kept("pg2");
     let resumed = held.let_go();
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
-    for node in ["pg2", "pg1"] {
-        assert!(resumed.stderr.contains(&back(node)), "{}", resumed.stderr);
-    }
+    let back = |node: &str| format!("WARNING: on {node} the guard of {schema}.t was put back");
+    assert!(resumed.stderr.contains(&back("pg2")), "{}", resumed.stderr);
     assert_eq!(estate.run(&["verify"]).code, 0);
     estate.psql("pg2", &format!("INSERT INTO {schema}.t VALUES (1, 'a')"));
     estate.run(&["rollback", "1", "--yes"]).ok();
+    let held = estate.run_held("switched/before-OpenWayBack", &moving);
+    assert_kept("pg1");
+    estate.psql("pg1", &about(LOOSE[1], &schema));
+    let moved = held.let_go();
+    assert_eq!(moved.code, 0, "{}", moved.stderr);
+    assert!(moved.stderr.contains(&back("pg1")), "{}", moved.stderr);
+    let id = estate.last_move(0);
+    estate.run(&["retire", &id, "--yes"]).ok();
+    // A copy that is given up is no less guarded, and one that does not follow.
+    estate.run_cut("copying/after-Subscribe", &["move", "0", "--to", "pg1", "--yes"]);
+    let held = estate.run_held("gone/subscription", &["abort", &estate.last_move(0), "--yes"]);
+    assert_kept("pg1");
+    held.let_go().ok();
+    estate.run(&["move", "0", "--to", "pg1", "--no-rollback", "--yes"]).ok();
+    assert_kept("pg2");
 }

@@ -366,3 +366,17 @@ fn an_index_is_built_with_no_more_than_the_rights_of_those_who_have_written_it()
     let made = client.batch_execute("CREATE INDEX ON of_alice (notes(v))");
     assert!(made.is_err(), "it has asked who it is, which nobody's role can say");
 }
+
+/// Where a transaction has failed, nothing can be looked up, and the session did not come out of it.
+#[test]
+fn a_transaction_that_has_failed_is_rolled_back() {
+    let database = Database::fresh();
+    let Case { mut client, alice, .. } = case(&database);
+    for whose in [alice.as_str(), "none", "public"] {
+        run(&mut client, &format!("SET shardid.on_behalf_of = {whose}; BEGIN"));
+        expect_error(&mut client, "SELECT 1 / 0", "22012");
+        expect_error(&mut client, "SELECT 1", "25P02");
+        run(&mut client, "ROLLBACK");
+        assert_eq!(one::<i32>(&mut client, "SELECT 1"), 1, "{whose}");
+    }
+}

@@ -6,11 +6,19 @@ SELECT format($drop$
 DO $do$
 DECLARE
     home name;
+    held regclass;
 BEGIN
     SET LOCAL lock_timeout = '5s';
     -- Of two that take away a right on the same database at once, one fails: the second waits here.
     PERFORM FROM pg_database d, aclexplode(d.datacl) a WHERE d.datname = current_database() AND a.grantee = %1$L::regrole FOR UPDATE OF d;
     BEGIN
+        -- Whoever truncates a table changes the row that holds its rights, and one of two who do that fails.
+        FOR held IN SELECT DISTINCT c.oid FROM pg_shdepend s JOIN pg_database d ON d.oid = s.dbid AND d.datname = current_database()
+            JOIN pg_class c ON c.oid = s.objid AND c.relkind IN ('r', 'p')
+            WHERE s.classid = 'pg_class'::regclass AND s.deptype = 'a' AND s.refclassid = 'pg_authid'::regclass AND s.refobjid = %1$L::regrole
+        LOOP
+            EXECUTE format('LOCK TABLE ONLY %%s IN ACCESS SHARE MODE', held);
+        END LOOP;
         DROP OWNED BY %1$I;
         DROP ROLE %1$I;
     EXCEPTION
