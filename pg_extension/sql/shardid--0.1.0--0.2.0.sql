@@ -2737,7 +2737,7 @@ LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE SET search_path = pg_catalog,
                 AND d.classid = 'pg_trigger'::regclass
             GROUP BY g.tgrelid
             HAVING NOT bool_or(EXISTS (SELECT FROM shardid.shard o
-                WHERE o.state = 'open' AND g.tgargs = convert_to(o.shard::text, 'SQL_ASCII') || '\x00'::bytea))) AS x
+                WHERE o.state = 'open' AND g.tgargs = convert_to(o.shard::text, 'SQL_ASCII') || decode('00', 'hex')))) AS x
         -- Those of keys run nobody's code, and a superuser's doing is it where they fire for rows that come.
         CROSS JOIN LATERAL (SELECT min(quote_ident(t.tgname)) AS another FROM pg_trigger t
             WHERE t.tgrelid = x.relation AND t.tgenabled IN ('A', 'R') AND NOT t.tgisinternal
@@ -2752,9 +2752,9 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'loosened_guard_wrappe
 COMMENT ON FUNCTION shardid.loosened_guard() IS
     'a table whose guards this transaction has taken, and the trigger that it has made beside them, if that is it; empty where it has not, or is a superuser''s';
 
--- Whatever was said: what it leaves is looked at.
+-- Whatever was said: what it leaves is looked at. Whoever alters a table of his own needs no right to what is called here.
 CREATE FUNCTION shardid.guards_kept() RETURNS event_trigger
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     loose text[] := shardid.loosened_guard();
 BEGIN

@@ -266,6 +266,12 @@ pub(super) fn function(signature: &str) -> pg_sys::Oid {
     function.unwrap_or(pg_sys::Oid::INVALID)
 }
 
+/// Whether the session's user, or the role that it has set, is a superuser, whatever function it is in.
+pub(crate) fn is_outer_superuser() -> bool {
+    // SAFETY: a plain variable of the backend, and a lookup.
+    unsafe { pg_sys::superuser_arg(pg_sys::GetOuterUserId()) }
+}
+
 /// Whether the user is a superuser.
 pub(crate) fn is_superuser() -> bool {
     // SAFETY: a lookup.
