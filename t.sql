@@ -1,1 +1,0 @@
-CREATE TEMP TABLE x (id int) ON COMMIT DROP;
