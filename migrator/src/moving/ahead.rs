@@ -74,10 +74,9 @@ pub(super) async fn note_target(context: &mut MoveContext<'_>) -> Result<(), Fai
         context.source.column(rules.bind(context.record.schema.as_str())).await?;
     let Descent { now, database, position, .. } = descent(&mut context.target).await?.descent;
     let whole = Whole { of: now, database, position };
-    let rules = rules.join(";\n");
-    context.journal.note_whole(context.record.id, whole, &rules).await?;
+    context.journal.note_whole(context.record.id, whole, &rules.concat()).await?;
     context.record.whole = Some(whole);
-    context.record.rules = Some(rules);
+    context.record.rules = Some(rules.concat());
     context.record.opening = false;
     Ok(())
 }

@@ -243,6 +243,11 @@ pub(super) async fn open_on_source(
     let version = journal.version_of(record.shard).await?;
     let mut known = Generators::of(source, record.shard).await?;
     // They have come to their end where the source was closed.
-    known.rules.extend(record.rules.clone());
+    if let Some(rules) = &record.rules {
+        let bound = sqlx::query_scalar(sql!("move/sequence/bound.sql"))
+            .bind(record.schema.as_str())
+            .bind(rules.as_str());
+        known.rules = source.column(bound).await?;
+    }
     fence::open_on(source, file, record, version, known, Elsewhere::of_source(record)).await
 }

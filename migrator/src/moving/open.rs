@@ -267,7 +267,7 @@ async fn open_again(
     let rules = sqlx::query_scalar(sql!("move/sequence/noted_rules.sql")).bind(shard.as_sql());
     let rules: Vec<String> = server.column(rules).await?;
     let record = Move {
-        rules: (!rules.is_empty()).then(|| rules.join(";\n")),
+        rules: rules.into_iter().next(),
         ..in_no_journal(shard, &server.node, &target, schema)
     };
     open_on_source(file, journal, server, &record).await

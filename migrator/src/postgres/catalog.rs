@@ -16,7 +16,7 @@ use crate::refinery::refinery_session;
 const HISTORY: &str = "shardid.catalog_history";
 
 /// All migrations, in order. Released ones never change.
-const MIGRATIONS: [(&str, &str); 17] = [
+const MIGRATIONS: [(&str, &str); 18] = [
     ("V1__catalog", sql!("catalog/V1__catalog.sql")),
     ("V2__node", sql!("catalog/V2__node.sql")),
     ("V3__map", sql!("catalog/V3__map.sql")),
@@ -34,6 +34,7 @@ const MIGRATIONS: [(&str, &str); 17] = [
     ("V16__whole", sql!("catalog/V16__whole.sql")),
     ("V17__origin", sql!("catalog/V17__origin.sql")),
     ("V18__reopened", sql!("catalog/V18__reopened.sql")),
+    ("V19__rules", sql!("catalog/V19__rules.sql")),
 ];
 
 /// The migrations that this program has.

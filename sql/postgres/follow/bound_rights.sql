@@ -53,10 +53,19 @@ BEGIN
     LOOP
         EXECUTE statement;
     END LOOP;
-    -- Whether or not everybody may: that may be over before the stream is. Of two that grant something on the same
-    -- database at once, one fails: the second waits here.
-    PERFORM FROM pg_database WHERE datname = current_database() FOR UPDATE;
-    EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), stream);
+    -- Whether or not everybody may: that may be over before the stream is. Of two that change rights on the same
+    -- database at once, one fails, and is made again.
+    FOR attempt IN REVERSE 100..0 LOOP
+        BEGIN
+            EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), stream);
+            EXIT;
+        EXCEPTION
+            WHEN internal_error THEN
+                IF attempt = 0 THEN
+                    RAISE;
+                END IF;
+        END;
+    END LOOP;
     -- Code of all owners runs as that role. No view, which has its owner's rights; and what does more than its caller may
     -- it calls only where all of them may.
     FOR statement IN

@@ -44,7 +44,11 @@ fn bring_back(estate: &Estate, shard: u32, from: &str, to: &str) {
 /// From there on, with the rows on the node.
 fn take_up(estate: &Estate, shard: u32, from: &str, to: &str) {
     let rules = format!(
-        "SELECT rules FROM shardid.move WHERE shard = {shard} AND source = '{from}' AND rules IS NOT NULL ORDER BY move DESC LIMIT 1"
+        "SELECT format('ALTER SEQUENCE shard_{shard:04}.%I AS %s INCREMENT BY %s MINVALUE %s MAXVALUE %s START WITH %s CACHE %s %s;',
+                  q.name, q.type::regtype, q.increment, q.min, q.max, q.start, q.cache, CASE WHEN q.cycle THEN 'CYCLE' ELSE 'NO CYCLE' END)
+           FROM (SELECT rules::jsonb FROM shardid.move WHERE shard = {shard} AND source = '{from}' AND rules IS NOT NULL
+                 ORDER BY move DESC LIMIT 1) m,
+                jsonb_to_recordset(m.rules) AS q(name text, type text, increment bigint, min bigint, max bigint, start bigint, cache bigint, cycle bool)"
     );
     let mut open = estate.psql("pg1", &rules);
     if open.is_empty() {

@@ -13,6 +13,7 @@ mod caught;
 mod compare;
 mod copied;
 mod cut;
+mod database_rights;
 mod following;
 mod given_ahead;
 mod gone;

@@ -26,7 +26,7 @@ pub(crate) struct Move {
     pub(crate) origin: Option<Origin>,
     /// What the target was when it had all rows.
     pub(crate) whole: Option<Whole>,
-    /// Statements that give the source's sequences the bounds that they had then.
+    /// By what the source's sequences were bound then, as JSON (`move/sequence/rules.sql`).
     pub(crate) rules: Option<String>,
     /// Whether somebody may have written to the target.
     pub(crate) opening: bool,

@@ -1,10 +1,9 @@
--- Statements that give another copy's sequences the type and bounds that they have in this
--- schema ($1): those of a copy are closed.
-SELECT format('ALTER SEQUENCE %I.%I AS %s INCREMENT BY %s MINVALUE %s MAXVALUE %s START WITH %s CACHE %s %s',
-              n.nspname, c.relname, format_type(q.seqtypid, NULL), q.seqincrement, q.seqmin, q.seqmax, q.seqstart, q.seqcache,
-              CASE WHEN q.seqcycle THEN 'CYCLE' ELSE 'NO CYCLE' END) AS statement
+-- By what the sequences of this schema ($1) are bound, as data: those of a copy are closed, and are bound by it when it
+-- is opened (move/sequence/bound.sql).
+SELECT coalesce(jsonb_agg(jsonb_build_object(
+           'name', c.relname, 'type', q.seqtypid::regtype::text, 'increment', q.seqincrement, 'min', q.seqmin, 'max', q.seqmax,
+           'start', q.seqstart, 'cache', q.seqcache, 'cycle', q.seqcycle) ORDER BY c.relname), '[]')::text AS rules
   FROM pg_class c
   JOIN pg_namespace n ON n.oid = c.relnamespace
   JOIN pg_sequence q ON q.seqrelid = c.oid
  WHERE n.nspname = $1
- ORDER BY c.relname

@@ -9,8 +9,19 @@ DECLARE
     held regclass;
 BEGIN
     SET LOCAL lock_timeout = '5s';
-    -- Of two that take away a right on the same database at once, one fails: the second waits here.
-    PERFORM FROM pg_database d, aclexplode(d.datacl) a WHERE d.datname = current_database() AND a.grantee = %1$L::regrole FOR UPDATE OF d;
+    -- Of two that change rights on the same database at once, one fails, and is made again.
+    FOR attempt IN REVERSE 100..0 LOOP
+        EXIT WHEN NOT EXISTS (SELECT FROM pg_database d, aclexplode(d.datacl) a
+                               WHERE d.datname = current_database() AND a.grantee = %1$L::regrole);
+        BEGIN
+            EXECUTE format('REVOKE ALL ON DATABASE %%1$I FROM %%2$I', current_database(), %1$L);
+        EXCEPTION
+            WHEN internal_error THEN
+                IF attempt = 0 THEN
+                    RAISE;
+                END IF;
+        END;
+    END LOOP;
     BEGIN
         -- Whoever truncates a table changes the row that holds its rights, and one of two who do that fails.
         FOR held IN SELECT DISTINCT c.oid FROM pg_shdepend s JOIN pg_database d ON d.oid = s.dbid AND d.datname = current_database()
@@ -24,7 +35,6 @@ BEGIN
     EXCEPTION
         WHEN dependent_objects_still_exist OR lock_not_available THEN
             ALTER ROLE %1$I NOLOGIN NOBYPASSRLS PASSWORD NULL;
-            EXECUTE format('REVOKE ALL ON DATABASE %%1$I FROM %%2$I', current_database(), %1$L);
             FOR home IN SELECT n.nspname FROM pg_namespace n, aclexplode(n.nspacl) a WHERE a.grantee = %1$L::regrole LOOP
                 EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %%1$I FROM %%2$I', home, %1$L);
                 EXECUTE format('REVOKE ALL ON ALL ROUTINES IN SCHEMA %%1$I FROM %%2$I', home, %1$L);
