@@ -86,6 +86,18 @@ pub(crate) fn fenced(shard: i32) -> Report {
         .hint("Try again in a moment; shardid moves shows the move.")
 }
 
+pub(crate) fn guard_gone(table: &str) -> Report {
+    Report::new(b"42501", format!("table {table} of a copy of a shard keeps its guards"))
+        .detail("Its shard is fenced or lives elsewhere, and no row comes to it but by a move.")
+        .hint("The guards go when the shard is open here, or the copy is retired; shardid moves shows the moves.")
+}
+
+pub(crate) fn trigger_beside_guards(table: &str, trigger: &str) -> Report {
+    Report::new(b"42501", format!("trigger {trigger} would fire for rows that come to a copy of a shard"))
+        .detail(format!("It is a trigger of {table}, whose shard is fenced or lives elsewhere."))
+        .hint(format!("ALTER TABLE {table} ENABLE TRIGGER {trigger}; has it fire for clients alone. shardid moves shows the moves."))
+}
+
 pub(crate) fn restored_elsewhere(shard: i32, database: &str) -> Report {
     Report::new(
         b"SI003",

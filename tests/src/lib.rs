@@ -38,7 +38,7 @@ pub use installation::Installation;
 pub use old_library::OLD_NEXT_IDS;
 pub use random::{rng, sample, seed};
 pub use refusal::{Refusal, expect_error};
-pub use run_folder::keep_on_disk;
+pub use run_folder::{folder, keep_on_disk};
 pub use server::Server;
 pub use start::Builder;
 pub use unique::{Duplicate, assert_rising, assert_unique, find_duplicate};

@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use tempfile::TempDir;
+
 struct RunFolder {
     path: PathBuf,
     /// Its input is closed by the kernel when we end, which is what it waits for.
@@ -33,6 +35,18 @@ pub fn keep_on_disk() {
 }
 
 static ON_DISK: AtomicBool = AtomicBool::new(false);
+
+/// A folder for one cluster that the program starts the servers of, which goes with its owner.
+///
+/// # Panics
+///
+/// Where it cannot be made.
+pub fn folder() -> TempDir {
+    tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o755))
+        .tempdir_in(path())
+        .expect("our folder is ours")
+}
 
 /// Makes a new folder with a number for a name, for one server.
 pub(crate) fn numbered() -> PathBuf {

@@ -57,7 +57,12 @@ pub(crate) fn marks() -> Vec<shardid_cluster::Migration> {
 
 /// Makes the tables or brings them up to date, all or nothing.
 pub(crate) async fn migrate(connection: &mut PgConnection, node: &NodeName) -> Result<(), Failure> {
-    let mut transaction = connection.begin().await.map_err(|error| failure(node, &error))?;
+    let failed = |error: sqlx::Error| failure(node, &error);
+    let mut transaction = connection.begin().await.map_err(failed)?;
+    let is_new: bool = sqlx::query_scalar(sql!("catalog/is_new.sql"))
+        .fetch_one(&mut *transaction)
+        .await
+        .map_err(failed)?;
     let mut session = Session(&mut transaction);
     Runner::new(&migrations())
         .set_migration_table_name(HISTORY)
@@ -71,12 +76,16 @@ pub(crate) async fn migrate(connection: &mut PgConnection, node: &NodeName) -> R
                 None => Failure::new(error).at(format!("node {node}")),
             }
         })?;
+    if is_new {
+        let shown = sqlx::raw_sql(sql!("catalog/made_by_superuser.sql"));
+        shown.execute(&mut *transaction).await.map_err(failed)?;
+    }
     sqlx::query(sql!("apply/write_program.sql"))
         .bind(env!("CARGO_PKG_VERSION"))
         .execute(&mut *transaction)
         .await
-        .map_err(|error| failure(node, &error))?;
-    transaction.commit().await.map_err(|error| failure(node, &error))
+        .map_err(failed)?;
+    transaction.commit().await.map_err(failed)
 }
 
 refinery_session!(Session, PgConnection);

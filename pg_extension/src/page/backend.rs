@@ -247,13 +247,34 @@ pub(crate) fn with_snapshot<T>(seen: Seen, work: impl FnOnce(pg_sys::Snapshot) -
     }
 }
 
-/// Calls a stable function of ours that takes nothing and gives a `text[]`, with the snapshot that is active.
-pub(crate) fn call_for_texts(signature: &str) -> Vec<Option<String>> {
+/// Calls a stable function of ours that takes nothing and gives a `text[]`, with the snapshot that is active. Nothing where there is
+/// none: the extension is not whole yet.
+pub(crate) fn call_for_texts(name: &CStr) -> Vec<Option<String>> {
+    let function = internal(name);
+    if function == pg_sys::Oid::INVALID {
+        return Vec::new();
+    }
     // SAFETY: the function never gives null, and what it gives is in memory of the caller's.
     unsafe {
-        let found =
-            pg_sys::OidFunctionCall0Coll(function(signature), pg_sys::DEFAULT_COLLATION_OID);
+        let found = pg_sys::OidFunctionCall0Coll(function, pg_sys::DEFAULT_COLLATION_OID);
         Vec::from_datum(found, false).unwrap_or_default()
+    }
+}
+
+/// The function of that name in schema shardid that takes nothing, or no oid; whoever asks need have no right to the schema.
+pub(super) fn internal(name: &CStr) -> pg_sys::Oid {
+    // SAFETY: lookups by name, of which none raises an error where there is nothing of that name.
+    unsafe {
+        let home = pg_sys::get_namespace_oid(c"shardid".as_ptr(), true);
+        let nothing = pg_sys::buildoidvector(core::ptr::null(), 0);
+        pg_sys::GetSysCacheOid(
+            pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as _,
+            pg_sys::Anum_pg_proc_oid as _,
+            pg_sys::Datum::from(name.as_ptr()),
+            pg_sys::Datum::from(nothing),
+            pg_sys::Datum::from(home),
+            pg_sys::Datum::from(0),
+        )
     }
 }
 
@@ -264,12 +285,6 @@ pub(super) fn function(signature: &str) -> pg_sys::Oid {
         pgrx::direct_function_call(pg_sys::to_regprocedure, &[Some(text::datum(signature))])
     };
     function.unwrap_or(pg_sys::Oid::INVALID)
-}
-
-/// Whether the session's user, or the role that it has set, is a superuser, whatever function it is in.
-pub(crate) fn is_outer_superuser() -> bool {
-    // SAFETY: a plain variable of the backend, and a lookup.
-    unsafe { pg_sys::superuser_arg(pg_sys::GetOuterUserId()) }
 }
 
 /// Whether the user is a superuser.

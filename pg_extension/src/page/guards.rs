@@ -1,6 +1,7 @@
 //! What has a transaction made of the guards of tables that it may not write to?
 
 use std::collections::BTreeMap;
+use std::ffi::CStr;
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
@@ -8,7 +9,7 @@ use super::backend::{self, Seen};
 use super::relations;
 
 /// The trigger function of fences and guards.
-const GUARD: &str = "shardid.refuse_write()";
+const GUARD: &CStr = c"refuse_write";
 
 /// The columns of `pg_depend` that say what a dependency is on: the catalog, and the number in it.
 const REFERENCED: [i16; 2] = [4, 5];
@@ -43,7 +44,7 @@ pub(crate) fn loosened() -> Option<(String, Option<String>)> {
 
 /// The guards by table, in the order of their numbers.
 fn as_seen(seen: Seen) -> BTreeMap<u32, Guards> {
-    let all = backend::with_snapshot(seen, |_| backend::call_for_texts("shardid.guard_state()"));
+    let all = backend::with_snapshot(seen, |_| backend::call_for_texts(c"guard_state"));
     let guards = all.chunks(3).filter_map(|part| {
         let [Some(table), Some(on), another] = part else { return None };
         Some((table.parse().ok()?, Guards { on: on.clone(), another: another.clone() }))
@@ -53,7 +54,7 @@ fn as_seen(seen: Seen) -> BTreeMap<u32, Guards> {
 
 /// Whether a table had a guard before this transaction: most databases have none, and nothing more is asked there.
 fn are_there() -> bool {
-    let function = [Datum::from(pg_sys::ProcedureRelationId), backend::function(GUARD).into()];
+    let function = [Datum::from(pg_sys::ProcedureRelationId), backend::internal(GUARD).into()];
     let mut keys = [pg_sys::ScanKeyData::default(); 2];
     // SAFETY: an ordinary scan of a catalog by the first two columns of one of its indexes, which are numbers. If something
     // raises an error, the end of the transaction closes both.

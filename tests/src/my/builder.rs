@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::{Engine, Server, install};
-use crate::installation::{as_server, give};
+use crate::installation::give;
 use crate::start::{free_port, run};
 use crate::{Clock, run_folder};
 
@@ -101,13 +102,9 @@ impl Builder {
         let folder = run_folder::numbered();
         give(&folder);
         let data = folder.join("data");
-        run(as_server("cp".as_ref(), &[])
-            .arg("-a")
-            .arg(self.copied.clone().unwrap_or_else(|| template(self.engine, self.install)))
-            .arg(&data));
-        if self.copied.is_none() {
-            // Two servers with one identity would not be two servers.
-            let _ = std::fs::remove_file(data.join("auto.cnf"));
+        match &self.copied {
+            Some(copied) => copy(copied, &data),
+            None => copy_template(self.engine, self.install, &data),
         }
         let mut attempts = 5;
         loop {
@@ -139,6 +136,22 @@ impl Builder {
             }
         }
     }
+}
+
+/// Makes the data folder of a server that was never up, for one that the program starts. What it is
+/// in belongs to the servers' user.
+pub fn make_data(engine: Engine, data: &Path) {
+    copy_template(engine, false, data);
+}
+
+fn copy_template(engine: Engine, installed: bool, data: &Path) {
+    copy(&template(engine, installed), data);
+    // Two servers with one identity would not be two servers.
+    let _ = std::fs::remove_file(data.join("auto.cnf"));
+}
+
+fn copy(from: &Path, to: &Path) {
+    run(Command::new("cp").arg("-a").arg(from).arg(to));
 }
 
 /// A data folder to copy, made once for each engine: making one takes seconds.

@@ -12,7 +12,7 @@ mod plays;
 mod server;
 mod variables;
 
-pub use builder::Builder;
+pub use builder::{Builder, make_data};
 pub use client::{Refused, expect_refused, query, try_query};
 pub use engine::Engine;
 pub use plays::{Finding, Ledger, Played, Plays};

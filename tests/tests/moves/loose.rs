@@ -25,6 +25,9 @@ const LOOSE: [&str; 16] = [
     "DO $$ BEGIN EXECUTE 'DROP TRIGGER shardid_fence_rows ON @.t'; END $$",
 ];
 
+/// Where a superuser's session comes upon code of the owner's, as autovacuum does.
+const RUN_BY_OTHERS: [&str; 2] = ["SELECT home.takes('')", "ANALYZE home.u"];
+
 /// What an owner may do to a copy.
 const FINE: [&str; 8] = [
     "ALTER TABLE @.t ADD COLUMN more int",
@@ -41,7 +44,16 @@ fn estate() -> (Estate, String) {
     let estate = Estate::start(2, 4);
     let schema = schema(0);
     for node in estate.nodes() {
-        estate.psql(&node, "CREATE ROLE one LOGIN");
+        let takes = "CREATE OR REPLACE FUNCTION home.takes(text) RETURNS int LANGUAGE plpgsql SECURITY DEFINER";
+        estate.psql(
+            &node,
+            &format!(
+                "CREATE ROLE one LOGIN; CREATE SCHEMA home AUTHORIZATION one; SET ROLE one;
+                 {takes} IMMUTABLE AS 'BEGIN RETURN 1; END'; CREATE TABLE home.u (v text); CREATE INDEX ON home.u (home.takes(v));
+                 INSERT INTO home.u VALUES ('a');
+                 {takes} VOLATILE AS 'BEGIN ALTER TABLE {schema}.t DISABLE TRIGGER shardid_fence_rows; RETURN 1; END'"
+            ),
+        );
     }
     estate.psql(
         "pg1",
@@ -83,8 +95,12 @@ fn assert_kept(estate: &Estate, node: &str, schema: &str, old: &mut postgres::Cl
             .batch_execute(&format!("SET ROLE one; BEGIN; {statement}; ROLLBACK"))
             .expect(&statement);
     }
-    // A superuser may.
+    // Nor where a superuser's session runs code of theirs.
     let mut client = estate.node(node).connect("app");
+    for code in RUN_BY_OTHERS {
+        assert_refused(&mut client, code);
+    }
+    // A superuser may.
     let statement = about(LOOSE[1], schema);
     client.batch_execute(&format!("BEGIN; {statement}; ROLLBACK")).unwrap();
     // What others have done is in nobody's way.
