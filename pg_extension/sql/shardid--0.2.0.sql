@@ -2920,6 +2920,8 @@ LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE SET search_path = pg_catalog,
             JOIN pg_trigger g ON g.oid = d.objid
             WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = 'shardid.refuse_write()'::regprocedure
                 AND d.classid = 'pg_trigger'::regclass
+                -- One that goes with an extension, of whomever, is as good as gone.
+                AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.classid = d.classid AND e.objid = d.objid AND e.deptype = 'x')
             GROUP BY g.tgrelid
             HAVING NOT bool_or(g.tgargs IN (SELECT convert_to(o.shard::text, 'SQL_ASCII') || decode('00', 'hex')
                 FROM shardid.shard o WHERE o.state = 'open'))) AS x

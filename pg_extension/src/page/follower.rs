@@ -19,6 +19,9 @@ use crate::report::{self, Report};
 /// What the names of the program's subscriptions begin with; a number follows.
 const STREAMS: [&str; 2] = ["shardid_move_", "shardid_back_"];
 
+/// The number of `pg_subscription`.
+const SUBSCRIPTIONS: Oid = Oid::from_u32(6100);
+
 /// A setting that is there since it was set, as nobody has reserved its name (`GUC_CUSTOM_PLACEHOLDER`).
 const PLACEHOLDER: c_int = pg_sys::GUC_CUSTOM_PLACEHOLDER as c_int;
 
@@ -109,10 +112,34 @@ fn is_stream(subscription: Oid) -> bool {
             .strip_prefix(stream.as_bytes())
             .is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
     });
+    let is_stream = is_stream && only_a_superuser_made(subscription);
     if is_stream && role() == name.to_bytes() {
         IS_BOUND.get().set(true);
     }
     is_stream
+}
+
+/// Whether a subscription is one that only a superuser can have made, whatever its name and whoever has it: any, up to
+/// PostgreSQL 15; one that asks for no password, from then on.
+fn only_a_superuser_made(subscription: Oid) -> bool {
+    let cache = pg_sys::SysCacheIdentifier::SUBSCRIPTIONOID as i32;
+    let none = Datum::from(0);
+    // SAFETY: a column's number by its name, or none; a row of pg_subscription by its number, which is given back, and a
+    // column of it that is never null.
+    unsafe {
+        let column = pg_sys::get_attnum(SUBSCRIPTIONS, c"subpasswordrequired".as_ptr());
+        if column == 0 {
+            return true;
+        }
+        let row = pg_sys::SearchSysCache(cache, subscription.into(), none, none, none);
+        if row.is_null() {
+            return false;
+        }
+        let mut is_null = false;
+        let asks = pg_sys::SysCacheGetAttr(cache, row, column, &raw mut is_null);
+        pg_sys::ReleaseSysCache(row);
+        !is_null && asks.value() == 0
+    }
 }
 
 /// Whom this session has begun as; empty where that role is gone.

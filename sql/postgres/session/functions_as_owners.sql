@@ -8,10 +8,11 @@
 -- tables and is leakproof (catalog/made_by_superuser.sql): a plain role makes none.
 DO $do$
 DECLARE
-    stranger name;
+    stranger text;
     refused text;
     mend text;
     types text;
+    extension oid := (SELECT x.oid FROM pg_catalog.pg_extension x WHERE x.extname = 'shardid');
 BEGIN
     IF NOT (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.rolname = current_user) THEN
         RETURN;
@@ -32,6 +33,21 @@ BEGIN
         RAISE EXCEPTION 'schema shardid is role %''s, and not the extension''s', stranger
             USING ERRCODE = '55000', HINT = '`ALTER SCHEMA shardid RENAME TO ...;` there, if it is somebody''s';
     END IF;
+    -- What lies in the schema beside the extension may fit a call of ours better than what the extension has.
+    SELECT pg_catalog.pg_describe_object(d.classid, d.objid, 0) INTO stranger
+      FROM pg_catalog.pg_namespace n
+      JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND d.refobjid = n.oid
+      LEFT JOIN pg_catalog.pg_proc p ON d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND p.oid = d.objid
+     WHERE n.nspname = 'shardid' AND d.deptype = 'n'
+       AND d.classid NOT IN ('pg_catalog.pg_class'::pg_catalog.regclass, 'pg_catalog.pg_type'::pg_catalog.regclass, 'pg_catalog.pg_extension'::pg_catalog.regclass)
+       AND (p.proname = 'made_by_superuser' AND p.proargtypes::pg_catalog.text ~ ' ') IS NOT TRUE
+       AND (d.classid, d.objid) NOT IN (SELECT e.classid, e.objid FROM pg_catalog.pg_depend e
+                                         WHERE e.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND e.refobjid = extension AND e.deptype = 'e')
+     LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION '%, in schema shardid, is none of the extension''s, and what a superuser calls there could be that instead', stranger
+            USING ERRCODE = '55000', HINT = 'drop it there, or put it into another schema';
+    END IF;
     -- Whatever is there and not of the extension is taken for the catalog's: a name is changed soon, and whoever owns another extension
     -- may give a table to that.
     SELECT pg_catalog.string_agg(DISTINCT o.rolname, ', ') FILTER (WHERE NOT o.rolsuper),
@@ -41,8 +57,9 @@ BEGIN
       INTO stranger, refused, mend, types
       FROM pg_catalog.pg_class c JOIN pg_catalog.pg_roles o ON o.oid = c.relowner
      WHERE c.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = 'shardid') AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-       AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e JOIN pg_catalog.pg_extension x ON x.oid = e.refobjid AND x.extname = 'shardid'
-                        WHERE e.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND e.objid = c.oid AND e.deptype = 'e')
+       AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
+                        WHERE e.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND e.objid = c.oid
+                          AND e.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND e.refobjid = extension AND e.deptype = 'e')
     HAVING pg_catalog.count(*) > 0;
     IF NOT FOUND THEN
         RETURN;

@@ -293,6 +293,39 @@ fn a_superuser_does_nothing_by_a_catalog_that_a_plain_role_has_made() {
     assert_eq!(node.psql("SELECT count(*) FROM pg_proc WHERE proname = 'made_by_superuser'"), "1");
 }
 
+/// What had once been put into schema shardid, where its maker might, fitted calls of the program's and of its guards better
+/// than what is the extension's.
+#[test]
+fn a_superuser_calls_nothing_in_schema_shardid_where_others_have_put_something() {
+    let cluster = Cluster::of(1, 8);
+    cluster.run(&["apply", "--yes"]).ok();
+    let node = &cluster.nodes[0];
+    for (made, named) in [
+        (
+            "FUNCTION shardid.check_term(integer, integer) RETURNS void LANGUAGE sql AS ''",
+            "function shardid.check_term(integer,integer)",
+        ),
+        (
+            "FUNCTION shardid.made_by_superuser(integer) RETURNS void LANGUAGE sql AS ''",
+            "function shardid.made_by_superuser(integer)",
+        ),
+        (
+            "OPERATOR shardid.= (LEFTARG = bigint, RIGHTARG = smallint, FUNCTION = pg_catalog.int82eq)",
+            "operator shardid.= (bigint,smallint)",
+        ),
+        ("COLLATION shardid.c (LOCALE = 'C')", "collation shardid.c"),
+    ] {
+        node.psql(&format!("CREATE {made}"));
+        let shown = named.replace("= (", "=(");
+        for command in [&["plan"][..], &["apply", "--yes"], &["moves"]] {
+            let said = cluster.run(command).refused();
+            assert!(said.contains(&format!("{shown}, in schema shardid, is none of")), "{said}");
+        }
+        node.psql(&format!("DROP {named}"));
+        cluster.run(&["plan"]).ok();
+    }
+}
+
 /// Who owned schema public of a node made functions and operators there that fit better than ours
 /// and PostgreSQL's, and had them run by the program, which is a superuser.
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use shardid_tests::estate::{Estate, schema};
-use shardid_tests::{expect_error, wait_until};
+use shardid_tests::{Installation, expect_error, wait_until};
 
 use crate::shared;
 
@@ -65,6 +65,31 @@ fn no_way_of_writing_passes_a_fence_or_an_old_copys_guard_but_its_own_stream() {
         estate.psql("pg1", errors) == "t"
     });
     estate.psql("pg1", "DROP SUBSCRIPTION strange");
+    if Installation::get().major() >= 16 {
+        // Nor does it help that it has the name of a stream.
+        estate.psql("pg1", &format!("CREATE ROLE mal LOGIN IN ROLE pg_create_subscription; GRANT CREATE ON DATABASE app TO mal; GRANT ALL ON {table} TO mal; GRANT USAGE ON SCHEMA {schema} TO mal"));
+        estate.psql(
+            "pg3",
+            "CREATE ROLE sub LOGIN REPLICATION PASSWORD 'sub' IN ROLE pg_read_all_data",
+        );
+        let file = estate.node("pg3").data().join("pg_hba.conf");
+        let rules = std::fs::read_to_string(&file).expect("it is there");
+        let asks = "host all sub 127.0.0.1/32 scram-sha-256";
+        std::fs::write(&file, format!("{asks}\n{rules}")).expect("it can be written");
+        estate.psql("pg3", "SELECT pg_reload_conf()");
+        let mut client = estate.node("pg1").connect_as("app", "mal");
+        client
+            .batch_execute(&format!("CREATE SUBSCRIPTION shardid_back_79 CONNECTION 'host=127.0.0.1 port={port} user=sub password=sub dbname=app' PUBLICATION strange WITH (copy_data = false, run_as_owner = true)"))
+            .expect("it may make one");
+        estate.psql("pg3", &format!("INSERT INTO {table} VALUES (3, -1)"));
+        let errors = errors.replace("strange", "shardid_back_79");
+        wait_until(
+            Duration::from_secs(30),
+            "the worker with a stream's name to be refused",
+            || estate.psql("pg1", &errors) == "t",
+        );
+        estate.psql("pg1", "DROP SUBSCRIPTION shardid_back_79; DROP OWNED BY mal; DROP ROLE mal");
+    }
     estate.psql("pg3", &format!("DROP PUBLICATION strange; DROP SCHEMA {schema} CASCADE"));
     let there = format!("SELECT count(*) FROM {table} WHERE n = -1");
     assert_eq!(estate.psql("pg1", &there), "0");

@@ -6,7 +6,7 @@ use shardid_tests::expect_error;
 
 /// What leaves a table without its guards, or has a trigger keep rows from them, by which an owner's function is called in a
 /// worker that nobody knows. `@` is the schema, where `p` is partitioned.
-const LOOSE: [&str; 16] = [
+const LOOSE: [&str; 17] = [
     "DROP TRIGGER shardid_fence ON @.t",
     "DROP TRIGGER shardid_fence_rows ON @.t",
     "ALTER TABLE @.t DISABLE TRIGGER shardid_fence",
@@ -23,6 +23,8 @@ const LOOSE: [&str; 16] = [
     "CREATE CONSTRAINT TRIGGER late AFTER DELETE ON @.t DEFERRABLE FOR EACH ROW EXECUTE FUNCTION @.skips(); ALTER TABLE @.t ENABLE ALWAYS TRIGGER late",
     "CREATE TRIGGER aaa BEFORE INSERT ON @.p FOR EACH ROW EXECUTE FUNCTION @.skips(); ALTER TABLE @.p ENABLE ALWAYS TRIGGER aaa",
     "DO $$ BEGIN EXECUTE 'DROP TRIGGER shardid_fence_rows ON @.t'; END $$",
+    // It would go with that.
+    "ALTER TRIGGER shardid_fence_rows ON @.t DEPENDS ON EXTENSION plpgsql",
 ];
 
 /// Where a superuser's session comes upon code of the owner's, as autovacuum does.

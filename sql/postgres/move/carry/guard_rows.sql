@@ -9,7 +9,7 @@ WITH member AS (
                         WHERE t.tgrelid = c.oid AND t.tgname = 'shardid_fence_rows' AND t.tgfoid = to_regprocedure('shardid.refuse_write()')))
 )
 SELECT format(
-           'CREATE TRIGGER shardid_fence_rows AFTER INSERT OR UPDATE OR DELETE ON %1$s FOR EACH ROW WHEN (NOT shardid.is_follower(%1$L)) EXECUTE FUNCTION shardid.refuse_write(%2$L); '
+           'CREATE TRIGGER shardid_fence_rows AFTER INSERT OR UPDATE OR DELETE ON %1$s FOR EACH ROW WHEN (NOT shardid.is_follower(%1$L::regclass)) EXECUTE FUNCTION shardid.refuse_write(%2$L); '
            'ALTER TABLE ONLY %1$s ENABLE ALWAYS TRIGGER shardid_fence_rows',
            name, $1::integer) AS statement
   FROM member

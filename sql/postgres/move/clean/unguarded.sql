@@ -31,7 +31,7 @@ WITH guarded AS (
                'CREATE OR REPLACE TRIGGER shardid_fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION shardid.refuse_write(%L); ',
                name, shard) END AS one,
            CASE WHEN NOT has_one_of_rows THEN format(
-               'CREATE OR REPLACE TRIGGER shardid_fence_rows BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW WHEN (NOT shardid.is_follower(%L)) EXECUTE FUNCTION shardid.refuse_write(%L); ',
+               'CREATE OR REPLACE TRIGGER shardid_fence_rows BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW WHEN (NOT shardid.is_follower(%L::regclass)) EXECUTE FUNCTION shardid.refuse_write(%L); ',
                name, name, shard) END AS of_rows,
            concat_ws(', ', CASE WHEN NOT has_one THEN 'ENABLE ALWAYS TRIGGER shardid_fence' END,
                      CASE WHEN NOT has_one_of_rows THEN 'ENABLE ALWAYS TRIGGER shardid_fence_rows' END, enable) AS enables

@@ -27,7 +27,7 @@ SELECT statement FROM (
     UNION ALL
     -- What replicates, or loads rows as a replica, fires those of rows alone.
     SELECT 4, oid, format(
-               'CREATE TRIGGER shardid_fence_rows BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW WHEN (NOT shardid.is_follower(%L)) EXECUTE FUNCTION shardid.refuse_write(%L)',
+               'CREATE TRIGGER shardid_fence_rows BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW WHEN (NOT shardid.is_follower(%L::regclass)) EXECUTE FUNCTION shardid.refuse_write(%L)',
                name, name, $1::integer)
       FROM member WHERE has_rows AND 'shardid_fence_rows' <> ALL (there)
     UNION ALL
