@@ -183,7 +183,7 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
                 format!("\n    {}{kept}", origin::problem(record, *why))
             });
             return Ok(Todo::Do(format!(
-                "shard {shard} stays on {source}, and takes writes there{}",
+                "shard {shard} is to stay on {source}, and to take writes there{}",
                 kept.unwrap_or_default()
             )));
         }

@@ -48,8 +48,7 @@ BEGIN
         RAISE EXCEPTION '%, in schema shardid, is none of the extension''s, and what a superuser calls there could be that instead', stranger
             USING ERRCODE = '55000', HINT = 'drop it there, or put it into another schema';
     END IF;
-    -- Whatever is there and not of the extension is taken for the catalog's: a name is changed soon, and whoever owns another extension
-    -- may give a table to that.
+    -- One of the catalog's tables is enough: a name is changed soon, and whoever owns another extension may give a table to that.
     SELECT pg_catalog.string_agg(DISTINCT o.rolname, ', ') FILTER (WHERE NOT o.rolsuper),
            pg_catalog.string_agg(DISTINCT pg_catalog.format('REVOKE CREATE ON SCHEMA shardid FROM %I; ', o.rolname), '') FILTER (WHERE NOT o.rolsuper),
            pg_catalog.string_agg(pg_catalog.format('ALTER TABLE %s SET SCHEMA shardid_before;', c.oid::pg_catalog.regclass), ' ' ORDER BY c.relname),
@@ -57,6 +56,7 @@ BEGIN
       INTO stranger, refused, mend, types
       FROM pg_catalog.pg_class c JOIN pg_catalog.pg_roles o ON o.oid = c.relowner
      WHERE c.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = 'shardid') AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+       AND c.relname IN ('catalog', 'catalog_history', 'node', 'map', 'map_history', 'move', 'move_log', 'leftover', 'ticket_change', 'ticket_node', 'ticket_server')
        AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
                         WHERE e.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND e.objid = c.oid
                           AND e.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND e.refobjid = extension AND e.deptype = 'e')

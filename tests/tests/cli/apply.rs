@@ -285,6 +285,21 @@ fn a_superuser_does_nothing_by_a_catalog_that_a_plain_role_has_made() {
     cluster.run(&["verify"]).ok();
     node.psql(mine);
     cluster.run(&["plan"]).refused();
+    // Whichever of its tables is there, all others have another name.
+    let tables = node.psql("SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'shardid'::regnamespace AND c.relkind = 'r' AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.objid = c.oid AND e.deptype = 'e')");
+    let tables: Vec<&str> = tables.lines().collect();
+    assert!(tables.len() > 10, "{tables:?}");
+    let rename = |from: &str, to: &str| format!("ALTER TABLE shardid.{from} RENAME TO {to}; ");
+    for one in &tables {
+        let others = tables.iter().filter(|table| table != &one);
+        let hide: String =
+            others.clone().map(|table| rename(table, &format!("{table}_"))).collect();
+        let show: String = others.map(|table| rename(&format!("{table}_"), table)).collect();
+        node.psql(&hide);
+        let said = cluster.run(&["plan"]).refused();
+        assert!(said.contains("nothing shows that the catalog"), "{one}: {said}");
+        node.psql(&show);
+    }
     // Or it is put away.
     node.psql(&statement("ALTER TABLE shardid.catalog "));
     cluster.run(&["catalog", "rebuild", "--yes"]).ok();

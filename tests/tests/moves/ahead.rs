@@ -209,6 +209,12 @@ fn a_shard_does_not_go_to_a_node_whose_clock_is_far_behind() {
     let refused = estate.run(&to_pg2).refused();
     let says = "s behind that of node pg1: a shard that comes from there would give no ids";
     assert!(refused.contains("the clock of node pg2 is ") && refused.contains(says), "{refused}");
+    // Nor far ahead: once that is set right, it would give none.
+    estate.node("pg1").set_clock(-7200.0);
+    let refused = estate.run(&to_pg2).refused();
+    let says =
+        "s ahead of that of node pg1: a shard that comes from there would give ids of that time";
+    assert!(refused.contains("the clock of node pg2 is ") && refused.contains(says), "{refused}");
     estate.node("pg1").set_clock(200.0);
     estate.run(&to_pg2).ok();
     estate.psql("pg2", &format!("SELECT next_id({shard})"));

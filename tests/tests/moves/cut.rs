@@ -10,7 +10,7 @@ use shardid_tests::estate::{Estate, Tally, Writer};
 use shardid_tests::sample;
 
 /// How many lives `make test` draws by the seed, of all at each place.
-const SAMPLE: usize = 26;
+const SAMPLE: usize = 13;
 
 /// Where a move can be cut: before each effect, before and after each state is
 /// written down, before and after lines about what has to be removed. After an

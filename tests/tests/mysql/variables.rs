@@ -11,7 +11,7 @@ use shardid_tests::{on_both_engines, sample};
 on_both_engines!(numbers_are_right_whatever_a_session_has_set);
 
 /// How many of some hundred settings are tried, each in two ways.
-const SAMPLE: usize = 90;
+const SAMPLE: usize = 45;
 
 /// What is not set, and why.
 const LEFT_OUT: &[(&str, &str)] = &[

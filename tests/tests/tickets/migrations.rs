@@ -15,7 +15,7 @@ on_both_engines! {
 }
 
 /// How many of some hundred places are tried.
-const SAMPLE: usize = 10;
+const SAMPLE: usize = 5;
 
 /// What the program's sessions have; routines keep it.
 const SESSION: &str = "SET SESSION sql_mode = 'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', SESSION time_zone = '+00:00'";

@@ -13,7 +13,7 @@ on_both_engines! {
 }
 
 /// How many of some hundred settings are tried; with each eighth all is made anew.
-const SAMPLE: usize = 15;
+const SAMPLE: usize = 8;
 
 /// What is not set, and why.
 const LEFT_OUT: &[(&str, &str)] = &[

@@ -90,8 +90,10 @@ pub(super) async fn compare(
     let mut from_node = servers.remove(source).expect("the caller has connected");
     let to_node = servers.get_mut(target).expect("the caller has connected");
     let behind = clocks::behind(&mut from_node, to_node).await;
+    let ahead = clocks::far_ahead(&mut from_node, to_node).await;
     servers.insert(source.clone(), from_node);
     failures.extend(behind?);
+    failures.extend(ahead?);
     if from.collation != to.collation {
         talk::line(format_args!(
             "  note: the collation is {} on {source} and {} on {target}: texts may sort differently",

@@ -21,7 +21,7 @@ pub(crate) struct Program {
 /// once for each processor: those of PostgreSQL wait for most of their time, for replication
 /// and for locks, and a server of MySQL takes ten times as much memory. Others follow.
 const LONGEST: [(&str, usize); 5] =
-    [("moves", 2), ("postgres", 2), ("mysql", 1), ("tickets", 1), ("cli", 2)];
+    [("moves", 2), ("tickets", 1), ("postgres", 2), ("mysql", 1), ("cli", 2)];
 
 /// Builds the test programs that cargo is asked for.
 pub(crate) fn build(arguments: &[String]) -> Result<Vec<Program>, String> {
