@@ -160,19 +160,21 @@ fn a_table_that_is_truncated_when_the_shard_is_open_stops_no_move() {
     let (number, schema) = (shard.to_string(), schema(shard));
     let held =
         estate.run_held("switched/before-EndStream", &["move", &number, "--to", "pg2", "--yes"]);
+    let id = estate.last_move(shard);
     let mut client = estate.node("pg2").connect("app");
     client.batch_execute(&format!("BEGIN; TRUNCATE {schema}.item CASCADE")).unwrap();
     let moved = thread::scope(|scope| {
         let moved = scope.spawn(|| held.let_go());
         wait_until(Duration::from_secs(60), "the role to be dropped", || {
-            let waits = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%DROP OWNED%' AND wait_event_type = 'Lock'";
-            estate.psql("pg2", waits) == "1"
+            let waits = format!(
+                "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%''shardid_move_{id}''::regrole%' AND wait_event_type = 'Lock'"
+            );
+            estate.psql("pg2", &waits) == "1"
         });
         client.batch_execute("COMMIT").unwrap();
         moved.join().unwrap()
     });
     assert_eq!(moved.code, 0, "{}", moved.stderr);
-    let id = estate.last_move(shard);
     let role = format!("SELECT count(*) FROM pg_roles WHERE rolname = 'shardid_move_{id}'");
     assert_eq!(estate.psql("pg2", &role), "0");
 }

@@ -100,7 +100,7 @@ fn roles_of_streams_that_are_dropped_at_once_go_one_after_another() {
     }
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     let mut other = estate.node("pg1").connect("app");
-    // The first of them waits between the row of the database and the end of its role.
+    // Both wait, and then change the row of the database at once.
     other.batch_execute("BEGIN; LOCK TABLE held IN ACCESS EXCLUSIVE MODE").unwrap();
     let dropped: Vec<_> = ["shardid_move_1", "shardid_move_2"]
         .into_iter()

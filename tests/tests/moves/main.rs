@@ -10,6 +10,7 @@ mod by_hand;
 mod carried;
 mod catalog;
 mod caught;
+mod clients;
 mod compare;
 mod copied;
 mod cut;

@@ -2,15 +2,20 @@
 -- how it is written, and its bytes. The last part of a table has no end. Binary where both servers are of one major version
 -- ($3) and a value of each column is sent as what it is: not by a number that another server has for something else, as of
 -- a table or of a type that somebody has made, and not as a text that says in which encoding it is sent, as xml. A table
--- that keeps no column has rows all the same.
-WITH part AS (
-    SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS name, pg_relation_size(c.oid) AS bytes, b.block_size,
-           first.block, first.block + $2::bigint AS next,
-           first.block + $2::bigint >= pg_relation_size(c.oid) / b.block_size AS is_last
+-- that keeps no column has rows all the same. The size of a table waits for who has locked it: it is asked of no other one,
+-- and once, so that a table has its end wherever it grows meanwhile.
+WITH own AS MATERIALIZED (
+    SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS name
       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-     CROSS JOIN (SELECT current_setting('block_size')::bigint AS block_size) AS b
-     CROSS JOIN LATERAL generate_series(0, pg_relation_size(c.oid) / b.block_size - 1, $2::bigint) AS first(block)
-     WHERE n.nspname = $1 AND c.relkind = 'r' AND pg_relation_size(c.oid) > 0
+     WHERE n.nspname = $1 AND c.relkind = 'r'
+), sized AS MATERIALIZED (
+    SELECT oid, name, pg_relation_size(oid) AS bytes, current_setting('block_size')::bigint AS block_size FROM own
+), part AS (
+    SELECT s.oid, s.name, s.bytes, s.block_size, first.block, first.block + $2::bigint AS next,
+           first.block + $2::bigint >= s.bytes / s.block_size AS is_last
+      FROM sized s
+     CROSS JOIN LATERAL generate_series(0, s.bytes / s.block_size - 1, $2::bigint) AS first(block)
+     WHERE s.bytes > 0
 ), kept AS (
     SELECT a.attrelid AS oid, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns,
            bool_and($3::boolean AND (t.typtype = 'e'
