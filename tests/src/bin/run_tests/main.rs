@@ -8,6 +8,7 @@
 //! again without it, as they are when a program crashes.
 #![forbid(unsafe_code)]
 
+mod engines;
 mod event;
 mod limits;
 mod processes;
@@ -25,6 +26,11 @@ use clap::Parser;
 use limits::Limits;
 use program::Program;
 use report::Report;
+
+/// The program whose tests are run on MariaDB or on MySQL, as the seed has it, and on both where
+/// they are asked for by name or `SHARDID_WHOLE` is set: what it tries is the same program on both, and
+/// its servers take most of the time.
+const DRAWN: &str = "tickets";
 
 /// Run test programs, two at a time
 ///
@@ -77,6 +83,13 @@ fn run_all(programs: Vec<Program>, options: &Options, limits: &Limits, report: &
     if options.only.is_empty() && options.skip.is_empty() {
         for name in limits.unknown(&programs) {
             report.fail(&name, "it is in tests/limits.txt, and there is no such test");
+        }
+    }
+    if options.only.is_empty() && std::env::var_os("SHARDID_WHOLE").is_none() {
+        for (program, tests) in programs.iter_mut().filter(|(one, _)| one.name == DRAWN) {
+            let all = tests.len();
+            *tests = engines::draw(&program.name, std::mem::take(tests));
+            report.say(&format!("{} of {all} tests of {DRAWN}: each on one engine", tests.len()));
         }
     }
     programs.sort_by_key(|(program, tests)| (program.rank(), std::cmp::Reverse(tests.len())));

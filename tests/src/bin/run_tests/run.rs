@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use shardid_tests::crowded;
+use shardid_tests::{crowded, seed};
 
 use crate::event::{self, Event};
 use crate::limits::Limits;
@@ -54,7 +54,7 @@ fn attempt(
     report: &Report,
 ) -> Result<(), String> {
     let mut command = program.command();
-    command.env("RUSTC_BOOTSTRAP", "1");
+    command.env("RUSTC_BOOTSTRAP", "1").env("SHARDID_SEED", seed().to_string());
     command.args(["-Zunstable-options", "--format=json", "--report-time"]);
     let threads = options.threads.unwrap_or_else(|| program.threads());
     command.arg(format!("--test-threads={threads}"));
