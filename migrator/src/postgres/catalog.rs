@@ -5,8 +5,9 @@
 
 use refinery_core::{Migration, Runner};
 use shardid_cluster::NodeName;
-use sqlx::Connection;
 use sqlx::postgres::PgConnection;
+use sqlx::postgres::types::Oid;
+use sqlx::{AssertSqlSafe, Connection};
 
 use crate::failure::Failure;
 use crate::postgres::{failure, sql};
@@ -63,6 +64,10 @@ pub(crate) async fn migrate(connection: &mut PgConnection, node: &NodeName) -> R
         .fetch_one(&mut *transaction)
         .await
         .map_err(failed)?;
+    let before: Vec<Oid> = sqlx::query_scalar(sql!("catalog/relations.sql"))
+        .fetch_one(&mut *transaction)
+        .await
+        .map_err(failed)?;
     let mut session = Session(&mut transaction);
     Runner::new(&migrations())
         .set_migration_table_name(HISTORY)
@@ -76,6 +81,15 @@ pub(crate) async fn migrate(connection: &mut PgConnection, node: &NodeName) -> R
                 None => Failure::new(error).at(format!("node {node}")),
             }
         })?;
+    let given: Vec<String> = sqlx::query_scalar(sql!("catalog/given_by_default.sql"))
+        .bind(before)
+        .fetch_all(&mut *transaction)
+        .await
+        .map_err(failed)?;
+    for statement in given {
+        let revoked = sqlx::raw_sql(AssertSqlSafe(statement));
+        revoked.execute(&mut *transaction).await.map_err(failed)?;
+    }
     if is_new {
         let shown = sqlx::raw_sql(sql!("catalog/made_by_superuser.sql"));
         shown.execute(&mut *transaction).await.map_err(failed)?;

@@ -52,6 +52,8 @@ pub(crate) async fn connect(
                 sql!("session/itself.sql"),
                 sql!("session/changed.sql", "session/usual.sql"),
                 sql!("session/functions_as_owners.sql"),
+                sql!("session/own_schema.sql"),
+                sql!("session/own_catalog.sql"),
                 sql!("session/end_alone.sql"),
             ] {
                 let done = sqlx::raw_sql(block).execute(&mut connection).await;

@@ -308,6 +308,84 @@ fn a_superuser_does_nothing_by_a_catalog_that_a_plain_role_has_made() {
     assert_eq!(node.psql("SELECT count(*) FROM pg_proc WHERE proname = 'made_by_superuser'"), "1");
 }
 
+/// What others have by default on whatever the program's role makes, as on tables for an application, was theirs on the
+/// catalog's tables as well, by which a superuser's program then dropped what they liked.
+#[test]
+fn the_catalog_is_written_by_nobody_but_its_owner() {
+    let cluster = Cluster::of(1, 8);
+    let node = &cluster.nodes[0];
+    let bob = node.role("bob");
+    for kind in ["TABLES", "SEQUENCES", "ROUTINES", "TYPES", "SCHEMAS"] {
+        node.psql(&format!("ALTER DEFAULT PRIVILEGES GRANT ALL ON {kind} TO {bob}"));
+    }
+    node.psql("ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO public");
+    cluster.run(&["apply", "--yes"]).ok();
+    let others = "SELECT c.oid::regclass, x.grantee::regrole, x.privilege_type FROM pg_class c, aclexplode(c.relacl) x WHERE c.relnamespace = 'shardid'::regnamespace
+                     AND c.relkind <> 'c' AND x.grantee <> 'pg_database_owner'::regrole AND x.grantee <> c.relowner AND (x.grantee <> 0 OR x.privilege_type <> 'SELECT')";
+    assert_eq!(node.psql(others), "");
+    let refused = |given: &str, words: &str, statement: &str| {
+        let before = cluster.rows();
+        for command in
+            [&["plan"][..], &["apply", "--yes"], &["moves"], &["retire", "--all", "--yes"]]
+        {
+            let run = cluster.run(command);
+            assert_ne!(run.code, 0, "{given}, {command:?}: {}", run.stdout);
+            let said = run.stdout + &run.stderr;
+            assert!(said.contains(words), "{given}, {command:?}: {said}");
+        }
+        assert_eq!(before, cluster.rows(), "{given}");
+        let said = cluster.run(&["plan"]).refused();
+        let mend =
+            said.split('`').find(|part| part.contains(statement)).expect("it says what helps");
+        node.psql(mend);
+        cluster.run(&["plan"]).ok();
+    };
+    // Whatever there is to be granted.
+    let rights = |kind: &str| {
+        let all = format!(
+            "SELECT privilege_type FROM aclexplode(acldefault('{kind}', 10)) WHERE privilege_type <> 'SELECT'"
+        );
+        node.psql(&all)
+    };
+    let may = format!("{bob} may write to the catalog in schema shardid");
+    for right in rights("r").lines() {
+        node.psql(&format!("GRANT {right} ON shardid.leftover TO {bob}"));
+        refused(right, &may, "ON TABLE shardid.leftover FROM");
+    }
+    for right in rights("s").lines() {
+        node.psql(&format!(
+            "GRANT {right} ON SEQUENCE shardid.move_move_seq TO {bob} WITH GRANT OPTION"
+        ));
+        refused(right, &may, "ON SEQUENCE shardid.move_move_seq FROM");
+    }
+    node.psql(&format!("GRANT UPDATE (state) ON shardid.move TO {bob}"));
+    refused("a column", &may, "REVOKE UPDATE ON TABLE shardid.move");
+    node.psql("GRANT INSERT ON shardid.map TO public");
+    refused(
+        "everybody",
+        "PUBLIC may write to the catalog",
+        "REVOKE INSERT ON TABLE shardid.map FROM PUBLIC",
+    );
+    assert_eq!(node.psql("SELECT has_table_privilege('public', 'shardid.map', 'SELECT')"), "t");
+    // What was hung on it by a right stays when that goes.
+    node.psql(&format!("CREATE SCHEMA bobs AUTHORIZATION {bob}; GRANT TRIGGER, REFERENCES ON shardid.map, shardid.move TO {bob}"));
+    let mut client = node.connect_as(&bob);
+    client
+        .batch_execute(
+            "CREATE FUNCTION bobs.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+             CREATE TRIGGER t BEFORE INSERT ON shardid.move FOR EACH ROW EXECUTE FUNCTION bobs.f();
+             CREATE TABLE bobs.t (shard integer REFERENCES shardid.map)",
+        )
+        .expect("he may");
+    node.psql(&format!("REVOKE ALL ON shardid.map, shardid.move FROM {bob}"));
+    refused(
+        "hung on it",
+        "on the catalog in schema shardid is a plain role's constraint t_shard_fkey on table bobs.t, trigger t on table shardid.move",
+        "DROP TRIGGER IF EXISTS t",
+    );
+    cluster.run(&["verify"]).ok();
+}
+
 /// What had once been put into schema shardid, where its maker might, fitted calls of the program's and of its guards better
 /// than what is the extension's.
 #[test]
