@@ -17,7 +17,9 @@ pub(super) async fn carry_over(
     if let lost @ Fence::Lost(_) = fence::look(context).await? {
         return Ok(lost);
     }
-    schema::check_unchanged(context).await?;
+    if let lost @ Fence::Lost(_) = schema::check_unchanged_by(context, deadline).await? {
+        return Ok(lost);
+    }
     if let lost @ Fence::Lost(_) = compare::within(context, deadline).await? {
         return Ok(lost);
     }

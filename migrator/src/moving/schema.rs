@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use shardid_cluster::{LeftoverKind, MoveKind, NodeName};
 
@@ -17,9 +17,11 @@ use super::copies::check_new_copy;
 use super::dumped::{Dump, description, entry};
 use super::dumped_schema::DumpedSchema;
 use super::fingerprint;
+use super::held::holders;
 use super::journal::Move;
 use super::move_session::{Batch, MoveSession, WAIT_MAX};
 use super::old_copy::check_owner;
+use super::outcome::Fence;
 use super::rights::other_rights;
 use super::same::{Comparison, Definitions, is_read};
 use super::{bound, key_states, row_guard, sequences, stream};
@@ -214,8 +216,54 @@ pub(super) async fn check_unchanged(context: &mut MoveContext<'_>) -> Result<(),
     let schema = context.record.schema.clone();
     let (here, there) =
         tokio::try_join!(shape(&mut context.source, &schema), shape(&mut context.target, &schema))?;
-    // As the source was when it was copied, so was the target.
-    let differ = Comparison::of(&context.source, &context.target).differences(&here, &there);
+    same_shape(context, &here, &there)
+}
+
+/// The same behind the fence, where nobody holds the source's tables; a lock on the other copy's is waited for for
+/// half of the time until `deadline`, since writers wait as well.
+pub(super) async fn check_unchanged_by(
+    context: &mut MoveContext<'_>,
+    deadline: Instant,
+) -> Result<Fence, Failure> {
+    check_definitions(context).await?;
+    let schema = context.record.schema.clone();
+    let here = shape(&mut context.source, &schema).await?;
+    let Some(there) = shape_by(&mut context.target, &schema, deadline).await? else {
+        let node = context.target.node.clone();
+        let who = holders(&mut context.target, &schema).await;
+        let who = who.unwrap_or_else(|| "somebody".to_owned());
+        return Ok(Fence::Lost(format!("a lock on the copy on {node} was held by {who}")));
+    };
+    same_shape(context, &here, &there).map(|()| Fence::Held)
+}
+
+/// The shape, or nothing where a lock on one of the tables is held for too long.
+async fn shape_by(
+    server: &mut MoveSession,
+    schema: &str,
+    deadline: Instant,
+) -> Result<Option<Definitions>, Failure> {
+    // What comes afterwards, and taking the fence down, needs its time.
+    let most = (deadline.saturating_duration_since(Instant::now()) / 2).as_millis().max(1);
+    let begin = vec![format!("SET LOCAL lock_timeout = {most}")];
+    if let Batch::LockTimeout = server.begin_with(begin).await? {
+        return Ok(None);
+    }
+    let query = sqlx::query_as(sql!("move/carry/shape.sql")).bind(schema);
+    let found: Option<Vec<(String, String)>> = server.rows_at_once(query).await?;
+    if found.is_some() {
+        server.run(sqlx::query(sql!("move/rollback.sql"))).await?;
+    }
+    Ok(found.map(|rows| rows.into_iter().collect()))
+}
+
+/// As the source was when it was copied, so was the target.
+fn same_shape(
+    context: &MoveContext<'_>,
+    here: &Definitions,
+    there: &Definitions,
+) -> Result<(), Failure> {
+    let differ = Comparison::of(&context.source, &context.target).differences(here, there);
     if differ.is_empty() { Ok(()) } else { Err(changed(context, &context.target.node, &differ)) }
 }
 

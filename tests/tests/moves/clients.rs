@@ -62,3 +62,27 @@ fn the_sizes_of_other_tables_are_not_asked_for() {
     let parts = client.query(parts, &[&schema, &8_i64, &true]).expect("it does not wait");
     assert_eq!(parts.len(), 1);
 }
+
+/// Writers waited for twice as long as they were to, and the error blamed a function that was not there.
+#[test]
+fn a_lock_on_the_new_copy_takes_the_fence_down() {
+    let (estate, schema) = (Estate::start(2, 2), schema(0));
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY)"));
+    let held = estate.run_held(
+        "fenced/before-CarryOver",
+        &["move", "0", "--to", "pg2", "--fence-seconds-max", "10", "--yes"],
+    );
+    let mut client = estate.node("pg2").connect("app");
+    client
+        .batch_execute(&format!("BEGIN; LOCK TABLE {schema}.t IN ACCESS EXCLUSIVE MODE"))
+        .unwrap();
+    let client = thread::spawn(move || {
+        thread::sleep(Duration::from_secs(7));
+        client.batch_execute("COMMIT").expect("it is open");
+    });
+    let run = held.let_go();
+    client.join().unwrap();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let lost = "back to following: a lock on the copy on pg2 was held by process ";
+    assert!(run.stderr.contains(lost), "{}", run.stderr);
+}

@@ -95,13 +95,13 @@ fn roles_of_streams_that_are_dropped_at_once_go_one_after_another() {
     for role in ["shardid_move_1", "shardid_move_2"] {
         estate.psql(
             "pg1",
-            &format!("CREATE ROLE {role}; GRANT CONNECT ON DATABASE app TO {role}; GRANT SELECT ON held TO {role}"),
+            &format!("CREATE ROLE {role}; GRANT CONNECT ON DATABASE app TO {role}; GRANT USAGE ON SCHEMA public TO {role}; GRANT SELECT ON held TO {role}"),
         );
     }
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     let mut other = estate.node("pg1").connect("app");
-    // Both wait, and then change the row of the database at once.
-    other.batch_execute("BEGIN; LOCK TABLE held IN ACCESS EXCLUSIVE MODE").unwrap();
+    // Both wait, and then change the rows of the table and the database at once.
+    other.batch_execute("BEGIN; TRUNCATE held").unwrap();
     let dropped: Vec<_> = ["shardid_move_1", "shardid_move_2"]
         .into_iter()
         .zip(["1", "2"])

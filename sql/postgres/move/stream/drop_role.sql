@@ -6,35 +6,23 @@ SELECT format($drop$
 DO $do$
 DECLARE
     home name;
-    held regclass;
-    is_free boolean := true;
 BEGIN
-    SET LOCAL lock_timeout = '5s';
-    -- Whoever truncates a table changes the row that holds its rights, and one of two who do that fails. It is waited for
-    -- before the database's row is changed: what holds that keeps all other moves there waiting.
-    BEGIN
-        FOR held IN SELECT DISTINCT c.oid FROM pg_shdepend s JOIN pg_database d ON d.oid = s.dbid AND d.datname = current_database()
-            JOIN pg_class c ON c.oid = s.objid AND c.relkind IN ('r', 'p')
-            WHERE s.classid = 'pg_class'::regclass AND s.deptype = 'a' AND s.refclassid = 'pg_authid'::regclass AND s.refobjid = %1$L::regrole
-        LOOP
-            EXECUTE format('LOCK TABLE ONLY %%s IN ACCESS SHARE MODE', held);
-        END LOOP;
-    EXCEPTION
-        WHEN lock_not_available THEN
-            is_free := false;
-    END;
     ALTER ROLE %1$I NOLOGIN NOBYPASSRLS PASSWORD NULL;
-    FOR home IN SELECT n.nspname FROM pg_namespace n, aclexplode(n.nspacl) a WHERE a.grantee = %1$L::regrole LOOP
-        EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %%1$I FROM %%2$I', home, %1$L);
-        EXECUTE format('REVOKE ALL ON ALL ROUTINES IN SCHEMA %%1$I FROM %%2$I', home, %1$L);
-        EXECUTE format('REVOKE ALL ON SCHEMA %%1$I FROM %%2$I', home, %1$L);
-    END LOOP;
-    -- Of two that change rights on the same database at once, one fails, and is made again.
+    -- Whoever truncates a table changes the row that holds its rights. It is waited for before the database's row is changed:
+    -- what holds that keeps all other moves there waiting.
+    -- Of two that change a row at once, one fails, and is made again.
     FOR attempt IN REVERSE 100..0 LOOP
-        EXIT WHEN NOT EXISTS (SELECT FROM pg_database d, aclexplode(d.datacl) a
-                               WHERE d.datname = current_database() AND a.grantee = %1$L::regrole);
         BEGIN
-            EXECUTE format('REVOKE ALL ON DATABASE %%1$I FROM %%2$I', current_database(), %1$L);
+            FOR home IN SELECT n.nspname FROM pg_namespace n, aclexplode(n.nspacl) a WHERE a.grantee = %1$L::regrole LOOP
+                EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %%1$I FROM %%2$I', home, %1$L);
+                EXECUTE format('REVOKE ALL ON ALL ROUTINES IN SCHEMA %%1$I FROM %%2$I', home, %1$L);
+                EXECUTE format('REVOKE ALL ON SCHEMA %%1$I FROM %%2$I', home, %1$L);
+            END LOOP;
+            IF EXISTS (SELECT FROM pg_database d, aclexplode(d.datacl) a
+                        WHERE d.datname = current_database() AND a.grantee = %1$L::regrole) THEN
+                EXECUTE format('REVOKE ALL ON DATABASE %%1$I FROM %%2$I', current_database(), %1$L);
+            END IF;
+            EXIT;
         EXCEPTION
             WHEN internal_error THEN
                 IF attempt = 0 THEN
@@ -42,15 +30,14 @@ BEGIN
                 END IF;
         END;
     END LOOP;
-    IF is_free THEN
-        BEGIN
-            DROP OWNED BY %1$I;
-            DROP ROLE %1$I;
-        EXCEPTION
-            WHEN dependent_objects_still_exist OR lock_not_available THEN
-                NULL;
-        END;
-    END IF;
+    SET LOCAL lock_timeout = '5s';
+    BEGIN
+        DROP OWNED BY %1$I;
+        DROP ROLE %1$I;
+    EXCEPTION
+        WHEN dependent_objects_still_exist OR lock_not_available THEN
+            NULL;
+    END;
 END
 $do$
 $drop$, r.rolname) AS statement
