@@ -14,6 +14,7 @@ use super::{event_triggers, row_guard};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::postgres::sql;
+use crate::talk::line;
 
 pub(super) async fn publish(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     let (name, schema) = (context.record.stream(), context.record.schema.clone());
@@ -290,6 +291,13 @@ pub(super) async fn remove_subscription(
     let role = sqlx::query_scalar(sql!("move/stream/drop_role.sql")).bind(name);
     let statements = server.column(role).await?;
     server.carry_out(statements).await?;
+    let stays = sqlx::query_scalar(sql!("move/stream/role_stays.sql")).bind(name);
+    if server.column::<bool>(stays).await? == [true] {
+        line(format_args!(
+            "  note: role {name} stays on node {}, without a right there, since something else of that server names it; `shardid verify` has what drops it",
+            server.node
+        ));
+    }
     if let (Some(number), Some(publisher)) = (number.first(), publisher) {
         let query = sqlx::query_scalar(sql!("move/stream/sync_slots.sql")).bind(number);
         for slot in publisher.column::<String>(query).await? {

@@ -53,11 +53,14 @@ BEGIN
     LOOP
         EXECUTE statement;
     END LOOP;
-    -- Whether or not everybody may: that may be over before the stream is. Of two that change rights on the same
-    -- database at once, one fails, and is made again.
+    -- Whether or not everybody may connect: that may be over before the stream is. Guards call what lies in schema shardid. Of two
+    -- that change rights on the same database or schema at once, one fails, and is made again.
     FOR attempt IN REVERSE 100..0 LOOP
         BEGIN
             EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), stream);
+            IF NOT has_schema_privilege('public', 'shardid', 'USAGE') THEN
+                EXECUTE format('GRANT USAGE ON SCHEMA shardid TO %I', stream);
+            END IF;
             EXIT;
         EXCEPTION
             WHEN internal_error THEN

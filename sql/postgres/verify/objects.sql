@@ -34,13 +34,18 @@ SELECT 'publication', p.pubname::text, NULL, NULL,
   FROM pg_publication p
  WHERE p.pubname ~ '^shardid_(move|back)_'
 UNION ALL
--- What it owns was made with its rights by code of a shard's owners, and would run with those of whoever took it over.
+-- What it owns was made with its rights by code of a shard's owners, and would run with those of whoever took it over. One of this
+-- database has settings here; what somebody has granted to it in others keeps it.
 SELECT 'role', r.rolname::text, NULL, NULL, NULL,
-       format('DROP OWNED BY %1$I; DROP ROLE %1$I;', r.rolname)
+       format('DROP OWNED BY %1$I; %2$sDROP ROLE %1$I;', r.rolname, '/* before that in ' || elsewhere.names || ', too */ ')
   FROM role r
+ CROSS JOIN LATERAL (SELECT string_agg(DISTINCT quote_ident(b.datname), ', ') AS names
+                       FROM pg_shdepend d JOIN pg_database b ON b.oid = d.dbid
+                      WHERE d.refclassid = 'pg_authid'::regclass AND d.refobjid = r.oid AND b.datname <> current_database()) AS elsewhere
  WHERE NOT EXISTS (SELECT FROM pg_subscription s WHERE s.subowner = r.oid)
-   AND NOT EXISTS (SELECT FROM pg_shdepend d JOIN pg_database b ON b.oid = d.dbid
-                    WHERE d.refclassid = 'pg_authid'::regclass AND d.refobjid = r.oid AND b.datname <> current_database())
+   AND (elsewhere.names IS NULL
+        OR EXISTS (SELECT FROM pg_db_role_setting g JOIN pg_database b ON b.oid = g.setdatabase
+                    WHERE g.setrole = r.oid AND b.datname = current_database()))
 UNION ALL
 SELECT 'origin', roname, NULL, NULL, NULL, format('SELECT pg_replication_origin_drop(%L);', roname)
   FROM pg_replication_origin

@@ -81,6 +81,47 @@ fn who_would_lose_or_gain_a_right_as_a_member_of_a_role_is_named_before_the_move
     }
 }
 
+/// Whoever owns an object, of whatever kind, may change and drop it; and a type that is none of a table's may be granted.
+#[test]
+fn what_a_role_owns_counts_whatever_it_is() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let schema = schema(shard);
+    for node in estate.nodes() {
+        estate.psql(&node, "CREATE ROLE owns; CREATE ROLE joins");
+    }
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY, n bigint)"));
+    estate.psql("pg2", "GRANT owns TO joins");
+    let kinds = [
+        ("TYPE", "x", "AS (a int)", ""),
+        ("COLLATION", "x", "(LOCALE = 'C')", ""),
+        ("TEXT SEARCH CONFIGURATION", "x", "(COPY = pg_catalog.simple)", ""),
+        ("TEXT SEARCH DICTIONARY", "x", "(TEMPLATE = pg_catalog.simple)", ""),
+        ("STATISTICS", "x", "ON id, n FROM SCHEMA.t", ""),
+        ("OPERATOR", "@@@", "(LEFTARG = int, RIGHTARG = int, FUNCTION = int4pl)", "(int, int)"),
+        ("CONVERSION", "x", "FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8", ""),
+        ("OPERATOR FAMILY", "x", "USING btree", "USING btree"),
+        ("FUNCTION", "x", "() RETURNS int LANGUAGE sql AS 'SELECT 1'", "()"),
+        ("DOMAIN", "x", "AS int", ""),
+        ("SEQUENCE", "x", "", ""),
+    ];
+    for (kind, name, made, named) in kinds {
+        let object = format!("{kind} {schema}.{name}");
+        let made = made.replace("SCHEMA", &schema);
+        estate
+            .psql("pg1", &format!("CREATE {object} {made}; ALTER {object} {named} OWNER TO owns"));
+        let (code, stderr) = said(estate, shard);
+        let words = "role joins has OWNERSHIP on ";
+        assert!(code == 1 && stderr.contains(words), "{kind}: {stderr}");
+        estate.psql("pg1", &format!("DROP {object} {named}"));
+    }
+    estate.psql("pg1", &format!("CREATE TYPE {schema}.x AS (a int); REVOKE USAGE ON TYPE {schema}.x FROM public; GRANT USAGE ON TYPE {schema}.x TO owns"));
+    let (code, stderr) = said(estate, shard);
+    let words = format!("role joins has USAGE on type {schema}.x");
+    assert!(code == 1 && stderr.contains(&words), "{stderr}");
+    estate.psql("pg2", "REVOKE owns FROM joins");
+    assert_eq!(said(estate, shard).0, 0);
+}
+
 /// To take a right by SET ROLE alone is less than to have it.
 #[test]
 fn a_right_that_is_there_by_set_role_alone_is_another_one() {

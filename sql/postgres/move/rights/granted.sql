@@ -11,7 +11,7 @@
     SELECT i.classid, i.objid, 'T', t.typowner, t.typacl
       FROM inside i JOIN pg_type t ON i.classid = 'pg_type'::regclass AND t.oid = i.objid
      -- Those of tables and arrays are their owners', and have no grants.
-     WHERE t.typtype <> 'c' AND t.typcategory <> 'A'
+     WHERE t.typcategory <> 'A' AND (t.typtype <> 'c' OR EXISTS (SELECT FROM pg_class c WHERE c.oid = t.typrelid AND c.relkind = 'c'))
     UNION ALL
     SELECT 'pg_namespace'::regclass, n.oid, 'n', n.nspowner, n.nspacl FROM pg_namespace n WHERE n.nspname = $1
 ), grants (what, kind, owner, acl) AS (
@@ -31,6 +31,14 @@
     UNION
     -- Whoever is a member of an owner may do what this one may.
     SELECT g.what, 'OWNERSHIP', g.owner FROM grants g
+    UNION
+    SELECT min(w.type || ' ' || w.identity), 'OWNERSHIP', s.refobjid
+      FROM inside i
+      JOIN pg_shdepend s ON s.classid = i.classid AND s.objid = i.objid AND s.deptype = 'o' AND s.refclassid = 'pg_authid'::regclass
+       AND s.dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+     CROSS JOIN LATERAL pg_identify_object(i.classid, i.objid, 0) AS w
+     WHERE (i.classid, s.refobjid) NOT IN (SELECT o.classid, o.owner FROM object o)
+     GROUP BY i.classid, s.refobjid
     UNION
     SELECT min(format('policy %I on %s', p.polname, p.polrelid::regclass)), 'ROWS', r.oid
       FROM inside i JOIN pg_policy p ON i.classid = 'pg_policy'::regclass AND p.oid = i.objid

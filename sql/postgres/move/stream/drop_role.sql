@@ -1,11 +1,12 @@
 -- Drops the role that was made for a stream ($1), where the subscription is gone without it. It owns only what
 -- code of the shard's owners has made with its rights: that goes, and is never given to us, or it would run with
 -- ours. Where something depends on that, or somebody holds it, or another database names the role, it stays, without a
--- right. One that a subscription belongs to stays as it is.
+-- right here. One that a subscription belongs to stays as it is.
 SELECT format($drop$
 DO $do$
 DECLARE
     home name;
+    given record;
 BEGIN
     ALTER ROLE %1$I NOLOGIN NOBYPASSRLS PASSWORD NULL;
     -- Whoever truncates a table changes the row that holds its rights. It is waited for before the database's row is changed:
@@ -14,8 +15,10 @@ BEGIN
     FOR attempt IN REVERSE 100..0 LOOP
         BEGIN
             FOR home IN SELECT n.nspname FROM pg_namespace n, aclexplode(n.nspacl) a WHERE a.grantee = %1$L::regrole LOOP
-                EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %%1$I FROM %%2$I', home, %1$L);
-                EXECUTE format('REVOKE ALL ON ALL ROUTINES IN SCHEMA %%1$I FROM %%2$I', home, %1$L);
+                IF home <> 'shardid' THEN
+                    EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %%1$I FROM %%2$I', home, %1$L);
+                    EXECUTE format('REVOKE ALL ON ALL ROUTINES IN SCHEMA %%1$I FROM %%2$I', home, %1$L);
+                END IF;
                 EXECUTE format('REVOKE ALL ON SCHEMA %%1$I FROM %%2$I', home, %1$L);
             END LOOP;
             IF EXISTS (SELECT FROM pg_database d, aclexplode(d.datacl) a
@@ -33,7 +36,16 @@ BEGIN
     SET LOCAL lock_timeout = '5s';
     BEGIN
         DROP OWNED BY %1$I;
-        DROP ROLE %1$I;
+        BEGIN
+            DROP ROLE %1$I;
+        EXCEPTION
+            WHEN dependent_objects_still_exist THEN
+                FOR given IN SELECT g.rolname AS role, o.rolname AS grantor FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid JOIN pg_roles o ON o.oid = m.grantor
+                              WHERE m.member = %1$L::regrole
+                LOOP
+                    EXECUTE format('REVOKE %%1$I FROM %%2$I GRANTED BY %%3$I', given.role, %1$L, given.grantor);
+                END LOOP;
+        END;
     EXCEPTION
         WHEN dependent_objects_still_exist OR lock_not_available THEN
             NULL;
