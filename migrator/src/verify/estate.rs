@@ -83,7 +83,17 @@ impl<'f> Estate<'f> {
             }
         }
         estate.look_behind_copies().await;
+        estate.find_renames();
         estate
+    }
+
+    /// Has what the catalog knows of a node with a new name in the cluster file be by that one.
+    fn find_renames(&mut self) {
+        let Some(mut truth) = self.truth() else { return };
+        truth.find_renames(|name| self.file.declared.node(name).is_some());
+        if let Some(visit) = self.visits.iter_mut().find(|visit| visit.seen.catalog.is_some()) {
+            visit.seen.catalog = Some(truth.catalog);
+        }
     }
 
     /// Looks once more where nodes are, after it was seen how far copies of them have got: these go on, and are followed,

@@ -1,6 +1,6 @@
-//! Nodes that did not answer, could not be looked at, or are not in the cluster file.
+//! Nodes that did not answer, could not be looked at, are not in the cluster file, or have another name there.
 
-use shardid_cluster::CatalogNode;
+use shardid_cluster::{CatalogNode, Rename};
 
 use super::{Estate, Finding};
 
@@ -17,7 +17,18 @@ pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
         }
     }
     findings.extend(left_out(estate));
+    findings.extend(renamed(estate));
     findings
+}
+
+/// Nodes that the catalog knows by another name.
+fn renamed(estate: &Estate<'_>) -> Vec<Finding> {
+    let renames = estate.catalog().map(|catalog| catalog.renames.clone()).unwrap_or_default();
+    let finding = |rename: Rename| {
+        let problem = format!("the catalog has it by the name {}", rename.from);
+        Finding::on(&rename.to, problem, "`shardid apply` gives it its new one")
+    };
+    renames.into_iter().map(finding).collect()
 }
 
 /// Nodes that the catalog knows, and nobody was told to look at. One that has another name in the file

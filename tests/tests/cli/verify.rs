@@ -439,3 +439,27 @@ fn a_layout_that_ends_within_a_year_is_found_once_for_all_nodes() {
     );
     assert!(found.ends_with("`SELECT name, ends_at FROM shardid.layouts;`"), "{found}");
 }
+
+/// It called the node's shards lost, and sent its reader to look for backups.
+#[test]
+fn a_node_with_a_new_name_in_the_file_is_the_one_that_the_catalog_knows() {
+    let cluster = photos();
+    let names_it = |from: &str, to: &str| {
+        let run = cluster.run(&["verify", "--data"]);
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        let first = format!(
+            "{to}: the catalog has it by the name {from}: `shardid apply` gives it its new one"
+        );
+        assert!(run.stdout.starts_with(&first), "{}", run.stdout);
+        for line in run.stdout.lines() {
+            assert!(line.contains("`shardid apply`"), "{}", run.stdout);
+        }
+        cluster.run(&["apply", "--yes"]).ok();
+        finds_nothing(&cluster);
+    };
+    cluster.edit("[nodes.pg2]", "[nodes.paris]");
+    names_it("pg2", "paris");
+    cluster.edit("[nodes.pg1]", "[nodes.london]");
+    cluster.edit("catalog = \"pg1\"", "catalog = \"london\"");
+    names_it("pg1", "london");
+}
