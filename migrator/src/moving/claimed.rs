@@ -129,6 +129,8 @@ impl ClaimedMove {
             target,
             holding: None,
             held: false,
+            opening: None,
+            locked: false,
             given: Vec::new(),
         })
     }

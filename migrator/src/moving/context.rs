@@ -38,6 +38,9 @@ pub(crate) struct MoveContext<'a> {
     /// A session on the source for its sequences, and whether it holds them.
     pub(super) holding: Option<MoveSession>,
     pub(super) held: bool,
+    /// A session on the target for its sequences, and whether it has them locked until it opens them.
+    pub(super) opening: Option<MoveSession>,
+    pub(super) locked: bool,
     /// What they had given out when they were held.
     pub(super) given: Vec<Given>,
 }

@@ -31,6 +31,9 @@ const LOCK_MS_MAX: u64 = 400;
 /// Locks that are only taken for a moment wait no longer than this.
 const LOCK_MS: u64 = 10_000;
 
+/// What the opening of a shard waits for, which is open nowhere meanwhile: giving up sooner helps nobody.
+const OPEN_MS: u64 = 60_000;
+
 pub(super) async fn raise(
     context: &mut MoveContext<'_>,
     deadline: Instant,
@@ -123,7 +126,7 @@ fn replaced(context: &MoveContext<'_>, other: &Broken) -> Failure {
 
 /// Takes the fence down, if anything of it stands.
 pub(super) async fn lower(context: &mut MoveContext<'_>) -> Result<(), Failure> {
-    sequences::let_go(context);
+    sequences::let_all_go(context);
     lower_on(&mut context.source, &context.record).await?;
     context.forget(&[LeftoverKind::Fence], &context.record.schema.clone()).await
 }
@@ -159,7 +162,7 @@ fn resume(record: &Move) -> String {
         return AGAIN.to_owned();
     }
     format!(
-        "SELECT pg_terminate_backend(…) there ends one; then `shardid resume {}` goes on",
+        "SELECT pg_terminate_backend(…) there ends a process, ROLLBACK PREPARED '…' a prepared transaction; then `shardid resume {}` goes on",
         record.id
     )
 }
@@ -237,12 +240,31 @@ pub(super) async fn open(
     let version = context.journal.version_of(context.record.shard).await?;
     let mut known = Generators::of(&mut context.source, context.record.shard).await?;
     known.rules = sequences::noted(&mut context.target, &context.record).await?;
-    open_on(&mut context.target, context.file, &context.record, version, known, elsewhere).await
+    let mut opening = match context.locked {
+        true => context.opening.take(),
+        false => None,
+    };
+    let opener = opening.as_mut();
+    open_by(&mut context.target, opener, context.file, &context.record, version, known, elsewhere)
+        .await
 }
 
 /// The same with a session on the target alone: the source may be gone.
 pub(super) async fn open_on(
     target: &mut MoveSession,
+    file: &ClusterFile,
+    record: &Move,
+    version: i64,
+    known: Generators,
+    elsewhere: Elsewhere,
+) -> Result<(), Failure> {
+    open_by(target, None, file, record, version, known, elsewhere).await
+}
+
+/// The same in the transaction of a session that has the sequences locked already, if one has.
+async fn open_by(
+    target: &mut MoveSession,
+    opener: Option<&mut MoveSession>,
     file: &ClusterFile,
     record: &Move,
     version: i64,
@@ -274,7 +296,15 @@ pub(super) async fn open_on(
         .bind(dropped_layouts)
         .bind(floors);
     statements.extend(target.column::<String>(query).await?);
-    match target.all_or_none(statements, LOCK_MS).await? {
+    let opened = match opener {
+        Some(opener) => {
+            statements.insert(0, format!("SET LOCAL lock_timeout = {OPEN_MS}"));
+            statements.push("COMMIT".to_owned());
+            opener.one_batch(statements).await?
+        }
+        None => target.all_or_none(statements, OPEN_MS).await?,
+    };
+    match opened {
         Batch::Done => take_away::in_passing(target, record.shard, &record.schema).await,
         Batch::LockTimeout => {
             let what = "could not open the shard";

@@ -7,6 +7,10 @@ use crate::postgres::sql;
 /// Who holds what could not be had in time.
 pub(super) async fn held(server: &mut MoveSession, schema: &str, what: &str) -> Failure {
     let whose = match (server.take_holder(), holders(server, schema).await) {
+        // Who comes next is to be known as well.
+        (Some(holder), Some(all)) if all.contains(", process ") || all.contains(", prepared ") => {
+            format!("it has waited for a lock: {holder}; all who hold some there: {all}")
+        }
         (Some(holder), _) => format!("it has waited for a lock: {holder}"),
         (None, Some(holders)) => {
             format!("locks on tables of schema {schema} are held by {holders}")

@@ -206,6 +206,8 @@ async fn open_as_a_move_was_to(
         target,
         holding: None,
         held: false,
+        opening: None,
+        locked: false,
         given: Vec::new(),
     };
     fence::guard(&mut context).await?;

@@ -51,9 +51,11 @@ pub(super) async fn carry_over(
             }
         }));
     }
-    // Nobody is to keep them from being opened after the switch.
-    let locks = locks(&mut context.target, &context.record.schema, NOTE_MS).await?;
-    match note(context, locks, Noted::Anew, NOTE_MS).await? {
+    let noted = match lock_target(context).await? {
+        Batch::Done => note(context, Noted::Anew, NOTE_MS).await?,
+        Batch::LockTimeout => Batch::LockTimeout,
+    };
+    match noted {
         Batch::Done => Ok(Fence::Held),
         Batch::LockTimeout => {
             let schema = context.record.schema.clone();
@@ -74,13 +76,24 @@ enum Noted {
     IfMissing,
 }
 
-/// Notes on the target how its sequences go on when it is opened, after other statements.
-async fn note(
-    context: &mut MoveContext<'_>,
-    mut statements: Vec<String>,
-    noted: Noted,
-    lock_ms: u64,
-) -> Result<Batch, Failure> {
+/// Locks the sequences of the target until they are opened: after the switch nobody is to keep the shard closed on both
+/// nodes, and who merely reads where one stands has a lock on it.
+async fn lock_target(context: &mut MoveContext<'_>) -> Result<Batch, Failure> {
+    if context.locked {
+        // What was left of a fence that was lost.
+        context.opening = None;
+        context.locked = false;
+        prepare(context).await?;
+    }
+    let locks = locks(&mut context.target, &context.record.schema, NOTE_MS).await?;
+    let server = context.opening.as_mut().expect("it was prepared");
+    let done = server.begin_with(locks).await?;
+    context.locked = matches!(done, Batch::Done);
+    Ok(done)
+}
+
+/// Notes on the target how its sequences go on when it is opened.
+async fn note(context: &mut MoveContext<'_>, noted: Noted, lock_ms: u64) -> Result<Batch, Failure> {
     let (generators, last_ids, layouts) = given(context);
     let query = sqlx::query_scalar(sql!("move/sequence/note.sql"))
         .bind(context.record.schema.clone())
@@ -98,8 +111,7 @@ async fn note(
     if keep.is_empty() && noted == Noted::Anew {
         return Err(stream::gone(context, &context.record.stream()));
     }
-    statements.extend(keep);
-    context.target.all_or_none(vec![statements.join(";\n")], lock_ms).await
+    context.target.all_or_none(vec![keep.join(";\n")], lock_ms).await
 }
 
 /// Statements by which the sequences of a shard's copy go on, in the transaction that opens it.
@@ -112,11 +124,15 @@ pub(super) async fn noted(target: &mut MoveSession, record: &Move) -> Result<Vec
     target.column(query).await
 }
 
-/// Has a session ready, so that the fence need not wait for one.
+/// Has sessions ready, so that the fence need not wait for them.
 pub(super) async fn prepare(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     if context.holding.is_none() {
         let (node, term) = (context.source.node.clone(), context.source.term());
         context.holding = Some(MoveSession::connect_as(context.file, &node, term).await?);
+    }
+    if context.opening.is_none() {
+        let (node, term) = (context.target.node.clone(), context.target.term());
+        context.opening = Some(MoveSession::connect_as(context.file, &node, term).await?);
     }
     Ok(())
 }
@@ -126,6 +142,13 @@ pub(super) fn let_go(context: &mut MoveContext<'_>) {
     // Its transaction goes with the session.
     context.holding = None;
     context.held = false;
+}
+
+/// The same, and those of the target.
+pub(super) fn let_all_go(context: &mut MoveContext<'_>) {
+    let_go(context);
+    context.opening = None;
+    context.locked = false;
 }
 
 /// Runs statements on the source, together with those that close its sequences.
@@ -176,7 +199,7 @@ async fn note_again(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     let home = Home::of(&mut context.source, context.record.shard).await?;
     let is_closed = home.is_some_and(|home| home.state == "moved");
     let noted = if is_closed { Noted::IfMissing } else { Noted::Anew };
-    let made = note(context, Vec::new(), noted, LOCK_MS as u64).await;
+    let made = note(context, noted, LOCK_MS as u64).await;
     if !matches!(made, Ok(Batch::Done)) {
         let_go(context);
     }

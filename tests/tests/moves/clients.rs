@@ -86,3 +86,31 @@ fn a_lock_on_the_new_copy_takes_the_fence_down() {
     let lost = "back to following: a lock on the copy on pg2 was held by process ";
     assert!(run.stderr.contains(lost), "{}", run.stderr);
 }
+
+/// Who had a right to one sequence, and read where it stands in a transaction, kept the shard closed on both nodes.
+#[test]
+fn who_reads_a_sequence_of_the_new_copy_after_the_switch_does_not_keep_it_closed() {
+    let (estate, schema) = (Estate::start(2, 2), schema(0));
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY DEFAULT next_id(0)); CREATE SEQUENCE {schema}.s CYCLE"));
+    for place in ["switched/before-CheckTarget", "switched/before-OpenTarget"] {
+        let held = estate.run_held(place, &MOVE);
+        let mut client = estate.node("pg2").connect("app");
+        let (moved, is_over) = std::sync::mpsc::channel::<()>();
+        let reads = format!("BEGIN; SELECT pg_sequence_last_value('{schema}.s')");
+        let client = thread::spawn(move || {
+            client.batch_execute(&reads).expect("it waits at most");
+            is_over.recv().expect_err("the move has ended");
+        });
+        let run = held.let_go();
+        drop(moved);
+        client.join().unwrap();
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert!(!run.stderr.contains("waiting on node"), "{}", run.stderr);
+        estate.psql(
+            "pg2",
+            &format!("INSERT INTO {schema}.t DEFAULT VALUES; SELECT nextval('{schema}.s')"),
+        );
+        estate.run(&["rollback", &estate.last_move(0), "--yes"]).ok();
+        estate.run(&["retire", "--all", "--yes"]).ok();
+    }
+}
