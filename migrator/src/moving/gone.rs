@@ -12,7 +12,7 @@ use super::elsewhere::{Elsewhere, Generators};
 use super::fence;
 use super::home::{Home, is_open};
 use super::journal::{Leftover, Move, MoveJournal};
-use super::member::check_member;
+use super::member::check_survivor;
 use super::move_session::MoveSession;
 use super::old_copy::forget_old_copy;
 use super::{sequences, stream, take_away, watch};
@@ -133,7 +133,7 @@ async fn give_up(
     accept_loss: bool,
 ) -> Result<MoveState, Failure> {
     let mut source = MoveSession::connect(file, &record.source).await?;
-    check_member(&mut source, file).await?;
+    check_survivor(&mut source, file).await?;
     journal.claim(&mut record, &mut [&mut source]).await?;
     let home = Home::of(&mut source, record.shard).await?;
     let event = given_up_by(&record);
@@ -187,7 +187,7 @@ async fn open_target(
     accept_loss: bool,
 ) -> Result<MoveState, Failure> {
     let mut target = MoveSession::connect(file, &record.target).await?;
-    check_member(&mut target, file).await?;
+    check_survivor(&mut target, file).await?;
     journal.claim(&mut record, &mut [&mut target]).await?;
     let id = record.id;
     for effect in effects_without(record.state, GoneNode::Source).unwrap_or_default() {

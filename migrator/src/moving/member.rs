@@ -31,12 +31,30 @@ pub(super) async fn check_member(
     Failure::all(failures_of(&server.node.clone(), problems)).map_or(Ok(()), Err)
 }
 
+/// The same where the other node of a move is gone for good: this one may be restored, too, and not adopted yet, for which
+/// the other one would have to answer. Until it is adopted it gives no ids.
+pub(super) async fn check_survivor(
+    server: &mut MoveSession,
+    file: &ClusterFile,
+) -> Result<(), Failure> {
+    let problems = problems(server, file, true).await?;
+    Failure::all(failures_of(&server.node.clone(), problems)).map_or(Ok(()), Err)
+}
+
 /// Why a node cannot be told of a new map: the `apply` that gives it its first copy was cut
 /// off, or it is another node, or a copy of it that answers at its address. All moves tell both
 /// nodes, after they have switched.
 pub(super) async fn not_of_cluster(
     server: &mut MoveSession,
     file: &ClusterFile,
+) -> Result<Vec<Problem>, Failure> {
+    problems(server, file, false).await
+}
+
+async fn problems(
+    server: &mut MoveSession,
+    file: &ClusterFile,
+    may_be_restored: bool,
 ) -> Result<Vec<Problem>, Failure> {
     let identity = identity(server).await?;
     let has_extension = has_extension(server).await?;
@@ -47,7 +65,10 @@ pub(super) async fn not_of_cluster(
     // Only now: another move may bring a newer map here at any time, but writes it there first.
     let (catalog, keeper) = ids::catalog(file).await?;
     let others = [
-        catalog.another_database(&server.node, &identity),
+        match may_be_restored {
+            true => catalog.swapped(&server.node, &identity),
+            false => catalog.another_database(&server.node, &identity),
+        },
         catalog.another_database(&file.declared.catalog, &keeper),
     ];
     if let Some(refusal) = others.into_iter().flatten().next() {

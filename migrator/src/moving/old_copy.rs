@@ -10,7 +10,7 @@ use super::copies::{check_guarded, check_made_since, outside_of, takes_along, un
 use super::drop_copy::drop_schema;
 use super::home::{Home, check_name};
 use super::journal::{Move, MoveJournal, overtaken};
-use super::member::check_member;
+use super::member::{check_member, check_survivor};
 use super::move_session::MoveSession;
 use super::{stream, take_away, watch};
 use crate::failure::Failure;
@@ -91,7 +91,7 @@ pub(crate) async fn check_gone_copy(file: &ClusterFile, record: &Move) -> Result
         record.id, record.shard
     );
     answers::check_gone(file, &record.source, &instead).await?;
-    owner(file, record).await.map(drop)
+    owner(file, record, Other::Gone).await.map(drop)
 }
 
 /// Refuses where the node that has the shard by the map has less of it than an old copy.
@@ -100,7 +100,7 @@ pub(super) async fn check_owner(
     old: &mut MoveSession,
     record: &Move,
 ) -> Result<(), Failure> {
-    let (_, mut server, home) = owner(file, record).await?;
+    let (_, mut server, home) = owner(file, record, Other::Answers).await?;
     check_has_all(&mut server, &home, old, record).await
 }
 
@@ -170,10 +170,18 @@ async fn check_has_all(
     }
 }
 
+/// The node of the old copy.
+#[derive(Clone, Copy)]
+enum Other {
+    Answers,
+    Gone,
+}
+
 /// The node that has the shard of an old copy, by the map and by its own word.
 async fn owner(
     file: &ClusterFile,
     record: &Move,
+    other: Other,
 ) -> Result<(NodeName, MoveSession, Home), Failure> {
     let map = ids::map(file).await?;
     let owner = map.node_of(record.shard).unwrap_or(&record.target).clone();
@@ -185,7 +193,10 @@ async fn owner(
         .hint("`shardid moves` and `shardid verify` say what stands"));
     }
     let mut server = MoveSession::look(file, &owner).await?;
-    check_member(&mut server, file).await?;
+    match other {
+        Other::Answers => check_member(&mut server, file).await?,
+        Other::Gone => check_survivor(&mut server, file).await?,
+    }
     let home = Home::of(&mut server, record.shard).await?;
     let open = home.filter(|home| home.state != "moved");
     let Some(home) = open else {
@@ -225,7 +236,7 @@ async fn look_at_old_copy(
 
 /// The tables that the node with the shard has, by their names in the old copy.
 async fn named_by_owner(file: &ClusterFile, record: &Move) -> Result<BTreeSet<String>, Failure> {
-    let (_, mut server, home) = owner(file, record).await?;
+    let (_, mut server, home) = owner(file, record, Other::Answers).await?;
     let query = sqlx::query_scalar(sql!("move/clean/named.sql"));
     let query = query.bind(home.schema).bind(record.schema.as_str());
     Ok(server.column::<String>(query).await?.into_iter().collect())
@@ -308,7 +319,7 @@ pub(super) async fn forget_old_copy(
 ) -> Result<(), Failure> {
     let id = record.id;
     let mut target = MoveSession::connect(file, &record.target).await?;
-    check_member(&mut target, file).await?;
+    check_survivor(&mut target, file).await?;
     journal.claim(&mut record, &mut [&mut target]).await?;
     check_gone_copy(file, &record).await?;
     if !journal.begin_retire(id).await? {

@@ -39,7 +39,9 @@ async fn publish_on(server: &mut MoveSession, name: &str, schema: &str) -> Resul
 /// Keeps views and all else that is no table in the shard's schema as they are, unless that is so; whether it had to be done.
 pub(super) async fn keep_kinds(context: &mut MoveContext<'_>, name: &str) -> Result<bool, Failure> {
     let schema = context.record.schema.clone();
-    let query = sqlx::query_as(sql!("move/stream/keep_kinds.sql")).bind(name).bind(schema);
+    let query = sqlx::query_as(sql!("move/stream/own_schema.sql", "move/stream/keep_kinds.sql"))
+        .bind(name)
+        .bind(schema);
     event_triggers::change(&mut context.source, query).await
 }
 
@@ -52,7 +54,9 @@ pub(super) async fn let_kinds(server: &mut MoveSession, name: &str) -> Result<()
 /// Has a schema's name stay its own for as long as a move stands.
 pub(super) async fn keep_name(server: &mut MoveSession, record: &Move) -> Result<(), Failure> {
     let (name, schema) = (record.stream(), &record.schema);
-    let query = sqlx::query_as(sql!("move/stream/keep_name.sql")).bind(&name).bind(schema);
+    let query = sqlx::query_as(sql!("move/stream/own_schema.sql", "move/stream/keep_name.sql"))
+        .bind(&name)
+        .bind(schema);
     if !event_triggers::change(server, query).await? {
         return Ok(());
     }
@@ -69,7 +73,7 @@ pub(super) async fn keep_name(server: &mut MoveSession, record: &Move) -> Result
 
 /// The same in the transaction that makes the schema, which nobody else knows of.
 pub(super) async fn keep_new_name(server: &mut MoveSession, record: &Move) -> Result<(), Failure> {
-    let query = sqlx::query_as(sql!("move/stream/keep_name.sql"));
+    let query = sqlx::query_as(sql!("move/stream/own_schema.sql", "move/stream/keep_name.sql"));
     event_triggers::make(server, query.bind(record.stream()).bind(&record.schema)).await
 }
 

@@ -125,3 +125,24 @@ fn roles_of_streams_that_are_dropped_at_once_go_one_after_another() {
     let left = "SELECT count(*) FROM pg_roles WHERE rolname ~ '^shardid_move'";
     assert_eq!(estate.psql("pg1", left), "0");
 }
+
+/// Who may make things in whatever schema the program's role makes made a table in one of a move's own, which then did not go.
+#[test]
+fn default_privileges_do_not_reach_the_schemas_of_a_move() {
+    let estate = Estate::start(2, 2);
+    for node in ["pg1", "pg2"] {
+        estate.psql(
+            node,
+            "CREATE ROLE bob; ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO bob, public",
+        );
+    }
+    estate.psql("pg1", &format!("CREATE TABLE {}.t (id bigint PRIMARY KEY)", schema(0)));
+    let held = estate.run_held("copying/before-AwaitCopy", &MOVE);
+    for node in ["pg1", "pg2"] {
+        let schemas = "SELECT count(*), count(*) FILTER (WHERE nspacl IS NULL OR has_schema_privilege('bob', oid, 'CREATE, USAGE') OR has_schema_privilege('public', oid, 'CREATE')) FROM pg_namespace WHERE nspname ~ '^shardid_move_'";
+        let found = estate.psql(node, schemas);
+        assert!(found.ends_with("|0") && !found.starts_with("0|"), "on {node}: {found}");
+    }
+    let run = held.let_go();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}

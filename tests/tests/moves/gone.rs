@@ -2,6 +2,7 @@
 
 use shardid_tests::estate::{DATABASE, Estate};
 
+use crate::another_database::{copy, lead_astray};
 use crate::catalog::shard_on_pg1;
 use crate::nodes::declare_of;
 
@@ -225,4 +226,26 @@ fn a_database_by_another_name_is_not_gone() {
     postgres("DROP DATABASE app WITH (FORCE)");
     postgres("CREATE DATABASE another");
     estate.run(&["retire", &id, "--gone", "pg2", "--yes"]).ok();
+}
+
+/// `retire --gone` wanted the restored node to be adopted, and `apply --adopt` the one that was gone to answer.
+#[test]
+fn a_node_that_is_gone_keeps_no_other_from_being_adopted() {
+    let estate = Estate::start(3, 4);
+    let (shard, write) = shard_on(&estate, "pg2");
+    estate.psql("pg2", &write);
+    estate.run(&["drain", "pg2", "--yes"]).ok();
+    let home = estate.home(shard);
+    estate.node("pg2").kill9();
+    copy(&estate, &home);
+    lead_astray(&estate, home.trim_start_matches("pg").parse().expect("it is pg1 or pg3"));
+    estate.run(&["retire", "--all", "--gone", "pg2", "--yes"]).ok();
+    let mut text = std::fs::read_to_string(estate.folder().join("shardid.toml")).unwrap();
+    let gone = text.find("[nodes.pg2]").expect("it is there");
+    let next = text[gone..].find("[nodes.pg3]").expect("it comes after");
+    text.replace_range(gone..gone + next, "");
+    std::fs::write(estate.folder().join("shardid.toml"), text).unwrap();
+    estate.run(&["apply", "--adopt", &home, "--yes"]).ok();
+    estate.node(&home).psql("copy", &write);
+    estate.run(&["verify"]).ok();
 }

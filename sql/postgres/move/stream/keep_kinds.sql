@@ -6,7 +6,7 @@
 -- a database that is restored it is nothing. A command may not see what others have done, in its snapshot or before they
 -- commit: it sees what it has done itself, and that the schema is still the one of that name. In a schema of its own, which
 -- no owner of the database can drop, and of a name that nobody can take before.
-WITH body AS (
+, body AS (
     SELECT format($body$
 DECLARE
     others text[] := ARRAY(SELECT c.oid::text || ' ' || c.relname FROM pg_class c
@@ -37,6 +37,7 @@ $body$, $1::text, $2::text,
 SELECT concat_ws('; ',
            (SELECT format('DROP EVENT TRIGGER IF EXISTS %I', $1::text) FROM standing s LIMIT 1),
            format('CREATE SCHEMA %I', f.schema),
+           (SELECT format(p.text, f.schema) FROM private p),
            format('CREATE FUNCTION %I.keep_kinds() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS %L', f.schema, b.text),
            format('CREATE EVENT TRIGGER %I ON ddl_command_end EXECUTE FUNCTION %I.keep_kinds()', $1::text, f.schema),
            format('ALTER EVENT TRIGGER %1$I ENABLE ALWAYS', $1::text),

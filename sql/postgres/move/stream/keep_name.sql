@@ -5,7 +5,7 @@
 -- database, as one that a dump was restored to, it is nothing. A superuser, whose rights are not to be gained, may do it all the same.
 -- Who has renamed the schema and not committed is waited for. In a schema of its own, which no owner of the database can drop,
 -- and of a name that nobody can take before. What stood in its place goes when nobody runs it any more.
-WITH body AS (
+, body AS (
     SELECT format($body$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_namespace n WHERE (n.nspname = %2$L) <> (n.oid = %3$L::oid)) THEN
@@ -35,6 +35,7 @@ SELECT concat_ws('; ',
            'SET LOCAL lock_timeout = ''60s''', format('SELECT FROM pg_namespace WHERE oid = %s FOR SHARE', b.oid),
            (SELECT format('DROP EVENT TRIGGER IF EXISTS %I', $1 || '_name') FROM standing s LIMIT 1),
            format('CREATE SCHEMA %I', f.schema),
+           (SELECT format(p.text, f.schema) FROM private p),
            format('CREATE FUNCTION %I.keep_name() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS %L', f.schema, b.text),
            format('CREATE EVENT TRIGGER %I ON ddl_command_end EXECUTE FUNCTION %I.keep_name()', $1 || '_name', f.schema),
            format('ALTER EVENT TRIGGER %I ENABLE ALWAYS', $1 || '_name'),
