@@ -36,7 +36,7 @@ pub use clock::{Clock, ahead_for};
 pub use database::{Database, shared};
 pub use installation::Installation;
 pub use old_library::OLD_NEXT_IDS;
-pub use random::{rng, sample, seed};
+pub use random::{is_whole, rng, sample, seed};
 pub use refusal::{Refusal, expect_error};
 pub use run_folder::{folder, keep_on_disk};
 pub use server::Server;

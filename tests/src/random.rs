@@ -32,12 +32,17 @@ pub fn rng(name: &str) -> StdRng {
     StdRng::seed_from_u64(hasher.finish())
 }
 
+/// Whether tests go through all of their cases, as `make test-matrix` has it by `SHARDID_WHOLE`.
+pub fn is_whole() -> bool {
+    std::env::var_os("SHARDID_WHOLE").is_some()
+}
+
 /// Draws so many of a test's cases by the seed, or takes all of them, in any order, where
-/// `SHARDID_WHOLE` is set, as `make test-matrix` does.
+/// [`is_whole`].
 pub fn sample<T>(name: &str, mut cases: Vec<T>, count: usize) -> Vec<T> {
     let all = cases.len();
     cases.shuffle(&mut rng(name));
-    if std::env::var_os("SHARDID_WHOLE").is_none() {
+    if !is_whole() {
         cases.truncate(count);
     }
     eprintln!("{} of {all} cases of {name}", cases.len());

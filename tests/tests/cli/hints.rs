@@ -49,7 +49,6 @@ const DONE: &[(&str, &str, &str)] = &[
         "DROP SCHEMA",
         "a statement: of a copy that the journal says is old",
     ),
-    ("move/clean/before.sql", "ON COMMIT DROP", "a temporary table of ours"),
     ("mysql/migrate.rs", "DROP TABLE IF EXISTS shardid.", "read in our migrations, not said"),
     (
         "mysql/migrate.rs",

@@ -85,7 +85,7 @@ fn run_all(programs: Vec<Program>, options: &Options, limits: &Limits, report: &
             report.fail(&name, "it is in tests/limits.txt, and there is no such test");
         }
     }
-    if options.only.is_empty() && std::env::var_os("SHARDID_WHOLE").is_none() {
+    if options.only.is_empty() && !shardid_tests::is_whole() {
         for (program, tests) in programs.iter_mut().filter(|(one, _)| one.name == DRAWN) {
             let all = tests.len();
             *tests = engines::draw(&program.name, std::mem::take(tests));
