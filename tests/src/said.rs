@@ -9,6 +9,11 @@ pub const SAID: &[(&str, &str, &str)] = &[
     ("move/check/kinds.sql", "DROP MATERIALIZED VIEW", "its rows are made from others"),
     ("move/check/kinds.sql", "DROP CAST", "it holds no rows, and is made anew by one statement"),
     (
+        "move/check/border.sql",
+        "ALTER EXTENSION %I DROP %s %s;",
+        "the object stays, and is no part of the extension any more",
+    ),
+    (
         "verify/objects.sql",
         "DROP PUBLICATION",
         "of what no move in the journal knows; it holds no rows",

@@ -122,19 +122,21 @@ pub(super) async fn missing(
     Ok(failures)
 }
 
-/// The same for one move that is written down already, and has its sessions.
+/// The same for one move that is written down already, and has its sessions but those that copy its rows at once.
 pub(super) async fn missing_for_one(
     source: &mut MoveSession,
     target: &mut MoveSession,
-    way_back: bool,
+    pace: Pace,
 ) -> Result<Vec<Failure>, Failure> {
-    let pace = Pace { parallel: 1, jobs: 1, way_back };
     let (left, reached) =
         (Share { left: 1, ..Share::default() }, Share { reached: 1, ..Share::default() });
     let mut failures = Vec::new();
     for (server, share) in [(source, left), (target, reached)] {
         let mut bounds = bounds(server).await?;
-        bounds.retain(|bound| bound.what != "connections");
+        bounds.retain(|bound| bound.what != "connections" || pace.jobs > 1);
+        for bound in bounds.iter_mut().filter(|bound| bound.what == "connections") {
+            bound.taken -= share.sessions_of_moves(pace).cast_signed();
+        }
         failures.extend(too_low(&server.node, &bounds, share, pace));
     }
     Ok(failures)

@@ -184,9 +184,10 @@ pub(super) async fn check_again(context: &mut MoveContext<'_>) -> Result<(), Fai
             &context.target.node.clone(),
             nodes::server_problems(&mut context.target).await?,
         ));
-        let way_back = context.record.way_back;
+        let (jobs, way_back) = (context.options.jobs.into(), context.record.way_back);
+        let pace = Pace { parallel: 1, jobs, way_back };
         let missing =
-            capacity::missing_for_one(&mut context.source, &mut context.target, way_back).await?;
+            capacity::missing_for_one(&mut context.source, &mut context.target, pace).await?;
         failures.extend(missing);
         let (source, schema) = (&mut context.source, &context.record.schema);
         let mut problems = shard::not_called(source, schema).await?;

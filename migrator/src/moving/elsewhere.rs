@@ -115,6 +115,8 @@ fn no_sequence(server: &MoveSession, record: &Move, sequence: &str) -> Failure {
         "there is no sequence {schema}.{sequence}, from which shard {shard} would give ids"
     ))
     .at(format!("node {}", server.node))
-    .hint("give the shard's sequence that name there, then run the same command again")
+    .hint(format!(
+        "give the shard's sequence that name there, then run the same command again; where nothing of the shard is there, restore schema {schema} from a backup first, or say `CREATE SCHEMA {schema}; CREATE SEQUENCE {schema}.{sequence};` to go on with an empty one"
+    ))
     .standing()
 }

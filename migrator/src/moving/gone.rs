@@ -5,17 +5,17 @@ use shardid_cluster::{
     next_state,
 };
 
-use super::ahead::{Instead, check_target};
+use super::ahead::{Instead, check_target, open_behind_fence};
 use super::answers;
 use super::back::open_on_source;
 use super::elsewhere::{Elsewhere, Generators};
 use super::fence;
 use super::home::{Home, is_open};
 use super::journal::{Leftover, Move, MoveJournal};
-use super::member::check_survivor;
+use super::member::{check_survivor, identity};
 use super::move_session::MoveSession;
 use super::old_copy::forget_old_copy;
-use super::{sequences, stream, take_away, watch};
+use super::{origin, sequences, stream, take_away, watch};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -139,6 +139,9 @@ async fn give_up(
     let event = given_up_by(&record);
     if event == MoveEvent::GoBack {
         check_unwritten(&record, accept_loss)?;
+        if home.as_ref().is_some_and(|home| home.state == "open") && !accept_loss {
+            return Err(without_fence(&record));
+        }
     }
     // Of a move that goes back, the source is opened below.
     let goes_back = record.was_switched || event == MoveEvent::GoBack;
@@ -164,6 +167,7 @@ async fn give_up(
             }
             Effect::LowerFence => fence::lower_on(&mut source, &record).await?,
             Effect::RemoveAll => {
+                origin::check_without_copy(&mut journal, &mut source, &record, accept_loss).await?;
                 for left in journal.leftovers(record.id).await? {
                     remove(&mut journal, &mut source, &left).await?;
                 }
@@ -176,7 +180,32 @@ async fn give_up(
         cuts::at(format_args!("without/after-{effect:?}"));
     }
     journal.advance(&mut record, MoveEvent::Finished).await?;
+    say_restored(file, &mut source).await?;
     Ok(record.state)
+}
+
+/// The source has forgotten that it was fenced, and with that perhaps rows from before.
+fn without_fence(record: &Move) -> Failure {
+    let Move { id, shard, source, target, .. } = record;
+    Failure::new(format!("shard {shard} is {}", open_behind_fence(source)))
+        .detail(format!("{source} was promoted or restored since: what it has lost was on {target}"))
+        .hint(format!(
+            "look for a standby, a backup or the disk of {target}, which had all rows; `shardid abort {id} --gone {target} --accept-loss` goes back without them"
+        ))
+        .standing()
+}
+
+/// Says that a node is restored and not adopted yet, if it is: it gives no ids until then.
+async fn say_restored(file: &ClusterFile, server: &mut MoveSession) -> Result<(), Failure> {
+    let (catalog, _) = ids::catalog(file).await?;
+    let identity = identity(server).await?;
+    if catalog.another_database(&server.node, &identity).is_some() {
+        let node = &server.node;
+        talk::line(format_args!(
+            "  node {node} is another database than before, and gives no ids until `shardid apply --adopt {node}`"
+        ));
+    }
+    Ok(())
 }
 
 /// Opens the shard on the node that the map has it on, which has all rows from behind the fence.
@@ -221,6 +250,7 @@ async fn open_target(
     journal.advance(&mut record, MoveEvent::Finished).await?;
     let state = record.state;
     talk::line(format_args!("  shard {}: open on {}", record.shard, record.target));
+    say_restored(file, &mut target).await?;
     if record.kind == MoveKind::Copy {
         forget_old_copy(file, journal, record).await?;
     }

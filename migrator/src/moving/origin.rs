@@ -82,7 +82,7 @@ async fn refuse(context: &mut MoveContext<'_>) -> Result<Option<Failure>, Failur
     }
     let left = context.journal.leftovers(context.record.id).await?;
     let MoveContext { source, target, record, .. } = context;
-    let why = look(source, target, record, &left).await?;
+    let why = look(source, Some(target), record, &left).await?;
     Ok(why.map(|why| Failure::new(problem(record, why)).hint(mend(record.id)).standing()))
 }
 
@@ -106,7 +106,7 @@ pub(crate) async fn lost_sources(
         for _ in 0..2 {
             let record = journal.read(record.id).await?;
             let left = journal.leftovers(record.id).await?;
-            why = look(&mut source, &mut target, &record, &left).await.ok().flatten();
+            why = look(&mut source, Some(&mut target), &record, &left).await.ok().flatten();
             if why.is_none() {
                 break;
             }
@@ -122,10 +122,37 @@ fn is_concerned(record: &Move) -> bool {
     record.kind == MoveKind::Copy && matches!(record.state, Copying | Following | Fenced | Aborting)
 }
 
-/// Why the new copy of a move may have rows that its source has lost.
+/// Refuses to forget a copy whose node is gone where its source may have lost what was there, unless that is accepted.
+pub(super) async fn check_without_copy(
+    journal: &mut MoveJournal,
+    source: &mut MoveSession,
+    record: &Move,
+    accept_loss: bool,
+) -> Result<(), Failure> {
+    if accept_loss {
+        return Ok(());
+    }
+    let left = journal.leftovers(record.id).await?;
+    match look(source, None, record, &left).await? {
+        None => Ok(()),
+        // What is being given up may have taken its slot away already.
+        Some(Ahead::NoSlot) => Ok(()),
+        Some(why) => {
+            let Move { id, target, .. } = record;
+            Err(Failure::new(problem(record, why))
+                .hint(format!(
+                    "look for the disk or a backup of {target}, which may have them; `shardid abort {id} --gone {target} --accept-loss` gives the move up without"
+                ))
+                .standing())
+        }
+    }
+}
+
+/// Why the new copy of a move may have rows that its source has lost. Without a session on its node nobody can tell how far
+/// it has got.
 async fn look(
     source: &mut MoveSession,
-    target: &mut MoveSession,
+    target: Option<&mut MoveSession>,
     record: &Move,
     left: &[Leftover],
 ) -> Result<Option<Ahead>, Failure> {
@@ -137,8 +164,12 @@ async fn look(
     }
     let name = record.stream();
     // Before the source is asked, which goes on meanwhile.
-    let query = sqlx::query_as(sql!("move/clean/copied.sql")).bind(name.as_str());
-    let reached: Option<(Option<i64>,)> = target.row(query).await?;
+    let reached: Option<(Option<i64>,)> = match target {
+        Some(target) => {
+            target.row(sqlx::query_as(sql!("move/clean/copied.sql")).bind(name.as_str())).await?
+        }
+        None => None,
+    };
     let reached = reached.and_then(|(reached,)| reached).map(i64::cast_unsigned);
     let gone = sqlx::query_scalar::<_, bool>(sql!("move/stream/slot_gone.sql")).bind(&name);
     // Once the subscription is removed, so is the slot, by the move itself.

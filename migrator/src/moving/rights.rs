@@ -23,7 +23,7 @@ type Key = (String, String, String);
 /// How a role has a privilege.
 #[derive(Clone, PartialEq, Eq)]
 struct Held {
-    /// Of itself; or else by SET ROLE alone.
+    /// Of itself; or else by SET ROLE alone, or as who may grant the role.
     has: bool,
     /// As one of this role, which may be itself.
     by: String,
@@ -177,7 +177,7 @@ fn differing(here: &Rights, there: &Rights) -> Vec<Alone> {
 
 fn said(alone: &Alone) -> String {
     let Alone { role, by, first: (privilege, what), more, has, is_lost } = alone;
-    let has = if *has { "has" } else { "may take by SET ROLE" };
+    let has = if *has { "has" } else { "may take by SET ROLE or a GRANT to itself" };
     let where_ = match is_lost {
         true => "where the shard is, and not here",
         false => "here, and not where the shard is",

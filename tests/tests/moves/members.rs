@@ -122,6 +122,52 @@ fn what_a_role_owns_counts_whatever_it_is() {
     assert_eq!(said(estate, shard).0, 0);
 }
 
+/// Who may grant a right on, and who may grant himself the role that has it, has more than who has the right.
+#[test]
+fn the_right_to_grant_counts_as_well() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let schema = schema(shard);
+    for node in estate.nodes() {
+        estate.psql(&node, "CREATE ROLE grants; CREATE ROLE reads");
+    }
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY, n int); GRANT SELECT ON {schema}.t TO reads; GRANT USAGE ON SCHEMA {schema} TO grants, reads"));
+    estate.psql("pg2", "GRANT grants TO reads");
+    assert_eq!(said(estate, shard).0, 0);
+    for (right, on) in [
+        ("SELECT", "TABLE SCHEMA.t"),
+        ("SELECT (n)", "TABLE SCHEMA.t"),
+        ("USAGE", "SCHEMA SCHEMA"),
+        ("UPDATE", "SEQUENCE SCHEMA.shard_id_seq"),
+    ] {
+        let on = on.replace("SCHEMA", &schema).replacen(
+            &format!("{schema} {schema}"),
+            &format!("SCHEMA {schema}"),
+            1,
+        );
+        estate.psql(
+            "pg1",
+            &format!(
+                "GRANT {right} ON {on} TO reads; GRANT {right} ON {on} TO grants WITH GRANT OPTION"
+            ),
+        );
+        let (code, stderr) = said(estate, shard);
+        let words =
+            format!("role reads has {} WITH GRANT OPTION on ", right.split(' ').next().unwrap());
+        assert!(code == 1 && stderr.contains(&words), "{right}: {stderr}");
+        estate.psql("pg1", &format!("REVOKE GRANT OPTION FOR {right} ON {on} FROM grants CASCADE"));
+    }
+    estate.psql("pg2", "REVOKE grants FROM reads");
+    estate.psql("pg1", &format!("GRANT INSERT ON {schema}.t TO grants"));
+    if shardid_tests::Installation::get().major() >= 16 {
+        estate.psql("pg2", "GRANT grants TO reads WITH ADMIN TRUE, INHERIT FALSE, SET FALSE");
+        let (code, stderr) = said(estate, shard);
+        let words = "role reads may take by SET ROLE or a GRANT to itself INSERT on table";
+        assert!(code == 1 && stderr.contains(words), "{stderr}");
+        estate.psql("pg2", "REVOKE grants FROM reads");
+    }
+    assert_eq!(said(estate, shard).0, 0);
+}
+
 /// To take a right by SET ROLE alone is less than to have it.
 #[test]
 fn a_right_that_is_there_by_set_role_alone_is_another_one() {
@@ -134,7 +180,7 @@ fn a_right_that_is_there_by_set_role_alone_is_another_one() {
     estate.psql("pg1", "GRANT taken TO takes");
     let (_, stderr) = said(estate, shard);
     let words = format!(
-        "role takes may take by SET ROLE USAGE on schema {schema} as a member of role taken where the shard is, and not here"
+        "role takes may take by SET ROLE or a GRANT to itself USAGE on schema {schema} as a member of role taken where the shard is, and not here"
     );
     assert!(stderr.contains(&words), "{stderr}");
     estate.psql("pg2", "GRANT taken TO takes");

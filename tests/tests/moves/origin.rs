@@ -60,6 +60,9 @@ fn a_copy_that_has_what_a_promoted_source_has_lost_is_kept_until_that_is_accepte
         let last = estate.psql("pg3", &rows(shard));
         fail_over(&mut estate, "pg2", standby);
         assert_ne!(estate.psql("pg2", &rows(shard)), last, "{state}: the test shows nothing");
+        if state == "following" {
+            estate.run(&["apply", "--adopt", "pg2", "--yes"]);
+        }
         let says = format!(
             "the copy of shard {shard} on pg3 may have rows that node pg2 has lost: it was promoted or restored, and is on timeline 2, which does not have all of timeline 1"
         );
@@ -95,6 +98,30 @@ fn a_copy_that_has_what_a_promoted_source_has_lost_is_kept_until_that_is_accepte
         estate.assert_no_trace(shard);
         estate.run(&["verify"]).ok();
     }
+}
+
+/// It was forgotten without a word, with the disk of its node to be thrown away.
+#[test]
+fn a_copy_whose_node_is_gone_is_named_before_it_is_forgotten() {
+    let mut estate = Estate::start(3, 4);
+    let (shard, write, id, standby) = cut_move(&estate, "fenced/after-AwaitDrained", true);
+    fail_over(&mut estate, "pg2", standby);
+    estate.node("pg3").kill9();
+    let gone = ["abort", &id, "--gone", "pg3", "--yes"];
+    let instead = format!("`shardid abort {id} --gone pg3 --accept-loss` gives the move up");
+    for _ in 0..2 {
+        let refused = estate.run(&gone);
+        assert_eq!(refused.code, 3, "{}", refused.stderr);
+        let says = format!("the copy of shard {shard} on pg3 may have rows that node pg2 has lost");
+        assert!(refused.stderr.contains(&says), "{}", refused.stderr);
+        assert!(refused.stderr.contains(&instead), "{}", refused.stderr);
+        // Writers go on meanwhile.
+        estate.psql("pg2", &write);
+        assert_eq!(estate.state(&id), "aborting");
+    }
+    estate.run(&[&gone[..], &["--accept-loss"]].concat()).ok();
+    assert_eq!((estate.state(&id).as_str(), estate.home(shard).as_str()), ("aborted", "pg2"));
+    estate.psql("pg2", &write);
 }
 
 #[test]

@@ -370,7 +370,13 @@ fn sessions_that_copy_are_counted() {
     assert!(said.contains("node pg2: max_connections is 12"), "{said}");
     assert!(said.contains("or `--jobs` less"), "{said}");
     assert_eq!(estate.psql("pg1", "SELECT count(*) FROM shardid.move"), "0");
-    estate.run(&["move", "0", "--to", "pg2", "--yes", "--jobs", "3"]).ok();
+    // And of a move that goes on, before it copies.
+    estate.run_cut("planned/before-Check", &["move", "0", "--to", "pg2", "--yes"]);
+    let stands = estate.run(&["resume", "1", "--jobs", "16"]);
+    assert_eq!(stands.code, 3, "{}", stands.stderr);
+    assert!(stands.stderr.contains("node pg2: max_connections is 12"), "{}", stands.stderr);
+    estate.run_cut("following/before-next", &["resume", "1", "--jobs", "3"]);
+    estate.run(&["resume", "1", "--jobs", "16"]).ok();
 }
 
 /// A database may have its sessions begin as a role that may do nothing.

@@ -82,6 +82,7 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
              CREATE TABLE hashed (id int PRIMARY KEY, h hstore, hs hstore[]);
              CREATE OPERATOR CLASS public.mine FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 btint4cmp(int, int);
              CREATE INDEX by_mine ON target (id public.mine);
+             CREATE FUNCTION added() RETURNS int LANGUAGE sql AS 'SELECT 1'; ALTER EXTENSION hstore ADD FUNCTION added();
              CREATE ROLE sorter; CREATE COLLATION sorted (LOCALE = 'C'); ALTER COLLATION sorted OWNER TO sorter;
              CREATE FUNCTION on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
              CREATE EVENT TRIGGER ours ON ddl_command_end EXECUTE FUNCTION on_ddl();
@@ -139,6 +140,7 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
         "text search configuration shard_0000.mapped needs text search dictionary public.apart",
         "statistics object public.of_target needs table shard_0000.target",
         "extension pg_trgm is in schema shard_0000, and is not carried",
+        "function shard_0000.added() belongs to extension hstore, and is not carried",
         "node pg2: extension hstore is in schema other, and in schema public where the shard is",
         "index shard_0000.by_mine needs operator class public.mine",
         "node pg2: role sorter is missing",
@@ -153,6 +155,7 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
         "column plain",
         "type hstore",
         "pg_trgm needs",
+        "belongs to extension pg_trgm",
         "RI_Constraint",
         "en-x-icu",
         "shard_0000.cfg",
@@ -167,6 +170,7 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
         "SET LOGGED",
         "CREATE ROLE only_here",
         "create_layout('own'",
+        "ALTER EXTENSION hstore DROP FUNCTION shard_0000.added();",
     ] {
         assert!(said.contains(hint), "{hint}\nis not in\n{said}");
     }

@@ -385,6 +385,37 @@ fn a_source_that_was_promoted_without_its_fence_is_closed_before_the_target_is_o
     estate.run(&["verify"]).ok();
 }
 
+/// It went back without a word, and what the standby had not got was gone with the target.
+#[test]
+fn a_source_without_its_fence_is_gone_back_to_only_where_that_is_accepted() {
+    let mut estate = Estate::start(3, 4);
+    let (shard, write) = shard_on(&estate, "pg2");
+    estate.psql("pg2", &write);
+    let mut held = estate.run_held_then_cut(
+        "following/before-LowerFence",
+        "switched/before-GuardSource",
+        &["move", &shard.to_string(), "--to", "pg3", "--yes"],
+    );
+    let standby = standby_behind(&estate, "pg2");
+    estate.psql("pg2", &write);
+    held.go_on();
+    assert_eq!(held.end().code, -1);
+    let id = estate.last_move(shard);
+    fail_over(&mut estate, "pg2", standby);
+    estate.node("pg3").kill9();
+    let gone = ["abort", &id, "--gone", "pg3", "--yes"];
+    let refused = estate.run(&gone);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    let words = format!("shard {shard} is open on pg2, behind whose fence it was switched");
+    assert!(refused.stderr.contains(&words), "{}", refused.stderr);
+    let instead = format!("`shardid abort {id} --gone pg3 --accept-loss` goes back without them");
+    assert!(refused.stderr.contains(&instead), "{}", refused.stderr);
+    assert_eq!(estate.state(&id), "switched");
+    estate.run(&[&gone[..], &["--accept-loss"]].concat()).ok();
+    assert_eq!((estate.state(&id).as_str(), estate.home(shard).as_str()), ("aborted", "pg2"));
+    estate.psql("pg2", &write);
+}
+
 /// A promoted source goes ahead of the clock, and gives ids there. The target, where it was open already, went on at the
 /// clock, and gave them again.
 #[test]

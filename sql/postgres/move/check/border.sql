@@ -40,6 +40,16 @@ SELECT format('%s is in schema %I, and is not carried', pg_describe_object(class
        format('ALTER EXTENSION %I SET SCHEMA ...;', (SELECT e.extname FROM pg_extension e WHERE e.oid = objid))
   FROM outside WHERE classid = 'pg_extension'::regclass
 UNION
+-- A dump has none of it: it comes with its extension, or was added to it by hand.
+SELECT format('%s belongs to extension %I, and is not carried', pg_describe_object(w.classid, w.objid, 0), e.extname),
+       format('ALTER EXTENSION %I DROP %s %s;', e.extname, upper(i.type), i.identity)
+  FROM (SELECT classid, objid FROM whole EXCEPT SELECT classid, objid FROM outside) w
+  JOIN pg_depend d ON d.classid = w.classid AND d.objid = w.objid AND d.deptype = 'e'
+  JOIN pg_extension e ON e.oid = d.refobjid
+ CROSS JOIN LATERAL pg_identify_object(w.classid, w.objid, 0) AS i
+ -- Said above of the whole of it.
+ WHERE (d.refclassid, d.refobjid) NOT IN (SELECT classid, objid FROM outside)
+UNION
 SELECT format('table %s is fed by subscription %I, whose rows would go on to the old copy', r.srrelid::regclass, s.subname),
        format('take it out of the publication there; then ALTER SUBSCRIPTION %I REFRESH PUBLICATION;', s.subname)
   FROM pg_subscription_rel r JOIN pg_subscription s ON s.oid = r.srsubid

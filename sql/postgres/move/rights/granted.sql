@@ -27,7 +27,10 @@
     SELECT format('default privileges of role %s', quote_ident(pg_get_userbyid(d.defaclrole))), 'd', d.defaclrole, d.defaclacl
       FROM inside i JOIN pg_default_acl d ON i.classid = 'pg_default_acl'::regclass AND d.oid = i.objid
 ), held (what, privilege, role) AS (
-    SELECT g.what, a.privilege_type, a.grantee FROM grants g CROSS JOIN LATERAL aclexplode(g.acl) a
+    SELECT g.what, x.privilege, a.grantee
+      FROM grants g CROSS JOIN LATERAL aclexplode(g.acl) a
+     CROSS JOIN LATERAL (VALUES (a.privilege_type), (CASE WHEN a.is_grantable THEN a.privilege_type || ' WITH GRANT OPTION' END)) AS x (privilege)
+     WHERE x.privilege IS NOT NULL
     UNION
     -- Whoever is a member of an owner may do what this one may.
     SELECT g.what, 'OWNERSHIP', g.owner FROM grants g

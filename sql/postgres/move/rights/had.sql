@@ -1,5 +1,5 @@
 -- Which roles of this server have privileges ($2) on what ($1) that are granted to some roles ($3), since they are one of them
--- or a member; and which may have them by SET ROLE alone. Not what PUBLIC has, nor superusers, who have it all.
+-- or a member; and which may have them by SET ROLE alone, or by a GRANT to themselves. Not what PUBLIC has, nor superusers, who have it all.
 WITH granted (what, privilege, role) AS (
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[])
 ), granted_to (oid, role) AS (
@@ -11,7 +11,9 @@ WITH granted (what, privilege, role) AS (
      CROSS JOIN LATERAL (
          SELECT g.role, pg_has_role(m.oid, g.oid, 'USAGE') AS has,
                 -- From 16 on one may be a member that may do neither.
-                pg_has_role(m.oid, g.oid, CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END) AS may
+                pg_has_role(m.oid, g.oid, CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END)
+                -- Who may grant a role may grant it to himself.
+                OR pg_has_role(m.oid, g.oid, 'USAGE WITH ADMIN OPTION') AS may
            FROM granted_to g OFFSET 0
      ) AS g
      WHERE NOT m.rolsuper AND (g.has OR g.may)

@@ -11,4 +11,6 @@ SELECT quote_ident(r.rolname) AS member, quote_ident(g.rolname) AS of,
   JOIN pg_auth_members m ON m.member = a.oid
   JOIN pg_roles r ON r.oid = m.member
   JOIN pg_roles g ON g.oid = m.roleid
+ -- From 16 on it may be the right to grant alone.
+ WHERE coalesce((to_jsonb(m) ->> 'inherit_option')::boolean OR (to_jsonb(m) ->> 'set_option')::boolean, true)
  GROUP BY 1, 2
