@@ -1,25 +1,16 @@
 //! Which PostgreSQL the tests run, and as which user.
 
-use std::fs;
-use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use rustix::process::geteuid;
+use shardid_servers::Account;
 
 /// An installed PostgreSQL, with shardid in it.
 #[derive(Debug)]
 pub struct Installation {
     programs: PathBuf,
     major: u32,
-}
-
-/// The user that servers run as when we are root, which PostgreSQL refuses.
-#[derive(Debug)]
-struct User {
-    uid: u32,
-    gid: u32,
 }
 
 impl Installation {
@@ -92,46 +83,30 @@ impl Installation {
     }
 }
 
-/// The user that servers run as, where we are root.
-fn user() -> Option<&'static User> {
-    static USER: OnceLock<Option<User>> = OnceLock::new();
-    USER.get_or_init(|| geteuid().is_root().then(unprivileged_user)).as_ref()
+/// The user that servers run as.
+pub(crate) fn account() -> &'static Account {
+    static ACCOUNT: OnceLock<Account> = OnceLock::new();
+    ACCOUNT.get_or_init(|| {
+        Account::for_servers()
+            .expect("a user `postgres` or `nobody` to run servers as, since root may not")
+    })
 }
 
 /// A command for a program, run as the servers' user.
-///
-/// The variables are set after the user has changed: a library that is
-/// preloaded before makes files that the new user may not open.
 pub(crate) fn as_server(program: &Path, variables: &[(&str, String)]) -> Command {
-    let mut command;
-    if let Some(user) = user() {
-        command = Command::new("setpriv");
-        command
-            .arg(format!("--reuid={}", user.uid))
-            .arg(format!("--regid={}", user.gid))
-            .args(["--clear-groups", "env"])
-            .args(variables.iter().map(|(key, value)| format!("{key}={value}")))
-            .arg(program);
-    } else {
-        command = Command::new(program);
-    }
-    command.current_dir("/");
-    clean(&mut command);
-    if user().is_none() {
-        command.envs(variables.iter().map(|(key, value)| (key, value)));
-    }
+    let mut command = account().command(program, Path::new("/"));
+    command.envs(variables.iter().map(|(key, value)| (key, value)));
     command
 }
 
 /// Gives a file or folder to the servers' user.
 pub(crate) fn give(path: &Path) {
-    if let Some(user) = user() {
-        chown(path, Some(user.uid), Some(user.gid))
-            .unwrap_or_else(|error| panic!("cannot give away {}: {error}", path.display()));
-    }
+    account()
+        .give(path)
+        .unwrap_or_else(|error| panic!("cannot give away {}: {error}", path.display()));
 }
 
-/// Keeps what the caller's shell has set for itself away from servers and clients.
+/// Keeps what the caller's shell has set for itself away from clients.
 fn clean(command: &mut Command) {
     for name in
         ["RUST_BACKTRACE", "PGDATABASE", "PGOPTIONS", "PGSERVICE", "PGPASSFILE", "PGSSLMODE"]
@@ -145,18 +120,4 @@ fn ask(config: &Path, question: &str) -> String {
         panic!("SHARDID_PG_CONFIG is {}, which cannot be run: {error}", config.display())
     });
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
-fn unprivileged_user() -> User {
-    let known = fs::read_to_string("/etc/passwd").expect("every system has /etc/passwd");
-    ["postgres", "nobody"]
-        .iter()
-        .find_map(|name| {
-            let fields: Vec<&str> = known
-                .lines()
-                .map(|line| line.split(':').collect::<Vec<_>>())
-                .find(|fields| fields[0] == *name)?;
-            Some(User { uid: fields.get(2)?.parse().ok()?, gid: fields.get(3)?.parse().ok()? })
-        })
-        .expect("a user `postgres` or `nobody` to run servers as, since root may not")
 }

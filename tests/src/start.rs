@@ -3,12 +3,9 @@
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
-
-use rand::Rng;
 
 use crate::{Clock, Installation, Server, run_folder, template, wait_until};
 
@@ -237,11 +234,5 @@ pub(crate) fn run(command: &mut Command) -> Output {
 
 /// Finds a free port, below those that the kernel gives to connections.
 pub(crate) fn free_port() -> u16 {
-    let mut rng = rand::rng();
-    loop {
-        let port = rng.random_range(20_000..32_000);
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
+    shardid_servers::free_port_at_random().expect("some port is free")
 }

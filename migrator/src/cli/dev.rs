@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use shardid_servers::Engine;
 
 use super::value::path;
 
@@ -77,12 +78,27 @@ pub(crate) enum MysqlEngine {
     Mysql,
 }
 
+impl From<MysqlEngine> for Engine {
+    fn from(engine: MysqlEngine) -> Self {
+        match engine {
+            MysqlEngine::Mariadb => Self::MariaDb,
+            MysqlEngine::Mysql => Self::MySql,
+        }
+    }
+}
+
+impl From<Engine> for MysqlEngine {
+    fn from(engine: Engine) -> Self {
+        match engine {
+            Engine::MariaDb => Self::Mariadb,
+            Engine::MySql => Self::Mysql,
+        }
+    }
+}
+
 impl std::fmt::Display for MysqlEngine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Mariadb => "MariaDB",
-            Self::Mysql => "MySQL",
-        })
+        Engine::from(*self).fmt(f)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Which MySQL or MariaDB the throw-away servers run.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde::{Deserialize, Serialize};
+use shardid_servers::Program;
 
 use crate::cli::MysqlEngine;
 use crate::dev::names::{DATABASE, ROOT};
@@ -54,25 +54,13 @@ impl Mysql {
     }
 
     fn by(program: &Path) -> Option<Self> {
-        let output = Command::new(program).arg("--version").output().ok()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let engine = match text.contains("MariaDB") {
-            true => MysqlEngine::Mariadb,
-            false if text.contains("Ver ") => MysqlEngine::Mysql,
-            false => return None,
-        };
-        Some(Self { program: program.to_owned(), engine })
+        let Program { path, engine } = Program::of(program)?;
+        Some(Self { program: path, engine: engine.into() })
     }
 
-    /// The program that makes the data of a new MariaDB.
-    pub(super) fn installer(&self) -> PathBuf {
-        let name = "mariadb-install-db";
-        let beside = |folder: &str| Some(self.program.parent()?.parent()?.join(folder).join(name));
-        ["bin", "scripts"]
-            .into_iter()
-            .filter_map(beside)
-            .find(|path| path.exists())
-            .unwrap_or_else(|| PathBuf::from(name))
+    /// The same, as that which knows how it makes its data.
+    pub(super) fn as_program(&self) -> Program {
+        Program { path: self.program.clone(), engine: self.engine.into() }
     }
 
     /// Where its programs are, for a person.
@@ -82,12 +70,7 @@ impl Mysql {
 
     /// The command to look around on a server.
     pub(super) fn client(&self, socket: &Path) -> String {
-        let name = match self.engine {
-            MysqlEngine::Mariadb => "mariadb",
-            MysqlEngine::Mysql => "mysql",
-        };
-        let beside = self.program.with_file_name(name);
-        let name = if beside.exists() { beside.display().to_string() } else { name.to_owned() };
-        format!("{name} --no-defaults -u {ROOT} -S {} {DATABASE}", socket.display())
+        let client = self.as_program().client("client");
+        format!("{} --no-defaults -u {ROOT} -S {} {DATABASE}", client.display(), socket.display())
     }
 }

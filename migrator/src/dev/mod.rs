@@ -12,9 +12,9 @@ mod state;
 use std::path::{Path, PathBuf};
 
 use futures_util::future::try_join_all;
+use shardid_servers::Account;
 
 use crate::cli::{DevDown, DevUp};
-use crate::dev::account::Account;
 use crate::dev::find_mysql::Mysql;
 use crate::dev::server::PostgresServer;
 use crate::dev::state::{ServerState, State};
@@ -34,7 +34,7 @@ const SHARDS: u32 = 64;
 /// Starts the servers, making those that are missing.
 pub(crate) async fn up(args: &DevUp) -> Result<(), Failure> {
     let folder = folder()?;
-    let account = Account::for_servers()?;
+    let account = account::for_servers()?;
     let before = State::load(&folder)?;
     let (nodes, tickets) = counts(args, before.as_ref())?;
     let installation = match nodes {
@@ -171,7 +171,7 @@ pub(crate) async fn down(args: &DevDown) -> Result<(), Failure> {
         talk::line(format_args!("there are no servers in {EMBEDDED_FOLDER}"));
         return Ok(());
     };
-    let account = Account::for_servers()?;
+    let account = account::for_servers()?;
     if !state.servers.is_empty() {
         let installation = Installation::at(&state.bin)?;
         let stopping = state.servers.iter().map(|server| {
@@ -198,7 +198,7 @@ pub(crate) async fn down(args: &DevDown) -> Result<(), Failure> {
 pub(crate) async fn status() -> Result<(), Failure> {
     let folder = folder()?;
     let state = State::load(&folder)?.ok_or_else(none)?;
-    let account = Account::for_servers()?;
+    let account = account::for_servers()?;
     let mut table = Table::new([
         Column::left("NODE"),
         Column::left("STATE"),

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use shardid_servers::Account;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 
 use crate::cli::MysqlEngine;
-use crate::dev::account::Account;
+use crate::dev::account::give;
 use crate::dev::find_mysql::Mysql;
 use crate::dev::names::ROOT;
 use crate::dev::start::{START_TRIES, free_port, said_since};
@@ -109,13 +110,13 @@ impl<'a> MysqlServer<'a> {
 
     /// A folder for temporary tables of its own: a server that starts removes
     /// those of all others from the one they share.
-    fn tmpdir(&self) -> Result<String, Failure> {
+    fn tmpdir(&self) -> Result<PathBuf, Failure> {
         let folder = self.state.sockets().join(format!("{}.tmp", self.server.name));
         std::fs::create_dir_all(&folder).map_err(|error| {
             Failure::new(format!("could not make {}: {error}", folder.display()))
         })?;
-        self.account.give(&folder)?;
-        Ok(format!("--tmpdir={}", folder.display()))
+        give(self.account, &folder)?;
+        Ok(folder)
     }
 
     /// Makes the data, beside its place first, so that a cut leaves no half.
@@ -128,24 +129,9 @@ impl<'a> MysqlServer<'a> {
             std::fs::remove_dir_all(&beside).map_err(failed)?;
         }
         std::fs::create_dir(&beside).map_err(failed)?;
-        self.account.give(&beside)?;
-        let datadir = format!("--datadir={}", beside.display());
-        let (program, arguments) = match self.mysql.engine {
-            MysqlEngine::Mariadb => (
-                self.mysql.installer(),
-                [
-                    "--auth-root-authentication-method=normal",
-                    "--skip-test-db",
-                    "--skip-name-resolve",
-                ]
-                .as_slice(),
-            ),
-            MysqlEngine::Mysql => {
-                (self.mysql.program.clone(), ["--initialize-insecure"].as_slice())
-            }
-        };
-        let mut command = self.account.command(&program, self.state.home());
-        command.arg("--no-defaults").arg(datadir).arg(self.tmpdir()?).args(arguments);
+        give(self.account, &beside)?;
+        let command = self.mysql.as_program().make_data(self.account, &beside, &self.tmpdir()?);
+        let program = command.get_program().to_owned();
         let output = tokio::process::Command::from(command).output().await.map_err(|error| {
             Failure::new(format!("could not run {}: {error}", program.display()))
         })?;
@@ -191,7 +177,7 @@ impl<'a> MysqlServer<'a> {
         command
             .arg("--no-defaults")
             .arg(format!("--datadir={}", data.display()))
-            .arg(self.tmpdir()?)
+            .arg(format!("--tmpdir={}", self.tmpdir()?.display()))
             .arg(format!("--socket={}", self.state.socket(&self.server).display()))
             .arg(format!("--pid-file={}", self.pid_file().display()))
             .arg(format!("--port={}", self.server.port))

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::process::Output;
 use std::time::Duration;
 
-use crate::dev::account::Account;
+use shardid_servers::Account;
+
+use crate::dev::account::give;
 use crate::dev::names::{DATABASE, SUPERUSER};
 use crate::dev::start::{START_TRIES, free_port, said_since};
 use crate::dev::state::{ServerState, State};
@@ -118,14 +120,14 @@ impl<'a> PostgresServer<'a> {
             std::fs::remove_dir_all(&beside).map_err(failed)?;
         }
         std::fs::create_dir(&beside).map_err(failed)?;
-        self.account.give(&beside)?;
+        give(self.account, &beside)?;
         let password = self.state.password()?;
         let pwfile = tempfile::Builder::new()
             .prefix("pw")
             .tempfile_in(self.state.sockets())
             .map_err(failed)?;
         std::fs::write(pwfile.path(), password).map_err(failed)?;
-        self.account.give(pwfile.path())?;
+        give(self.account, pwfile.path())?;
         let output = self
             .run("initdb", |c| {
                 c.arg("-D")

@@ -6,8 +6,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use shardid_servers::Account;
 
-use crate::dev::account::Account;
+use crate::dev::account::give;
 use crate::dev::find_mysql::Mysql;
 use crate::dev::names::{DATABASE, SUPERUSER};
 use crate::dev::start::free_port;
@@ -69,7 +70,7 @@ impl State {
         for (name, mode) in [("log", 0o755), ("run", 0o700)] {
             let path = home.join(name);
             make_folder(&path, mode)?;
-            account.give(&path)?;
+            give(account, &path)?;
         }
         if home != folder && fs::symlink_metadata(folder.join("log")).is_err() {
             let link = folder.join("log");

@@ -189,13 +189,13 @@ fn of_plays(engine: Engine, seed: u64, arguments: &Arguments) -> ExitCode {
     let seconds = arguments.seconds.or(arguments.minutes.map(|minutes| minutes * 60));
     let began = Instant::now();
     let until = began + Duration::from_secs(seconds.unwrap_or(900));
-    let engine_name = engine.name().to_lowercase();
+    let engine_name = engine.to_string().to_lowercase();
     match Plays::new(engine, seed, None).run(arguments.from, until, 10) {
         Ok(played) => {
             println!(
                 "{} plays on {}, {} ids, {} kills, {} timeouts, {} crashes, {} clock steps in {} s: no id came twice",
                 played.next_play - arguments.from,
-                engine.name(),
+                engine,
                 played.ids,
                 played.kills,
                 played.timeouts,

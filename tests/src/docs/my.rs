@@ -6,7 +6,7 @@ use std::process::Stdio;
 use regex::Regex;
 
 use super::session::Reply;
-use crate::my::{Engine, Server};
+use crate::my::{self, Engine, Server};
 
 /// The database that a page's blocks are connected to.
 const DATABASE: &str = "app";
@@ -24,7 +24,7 @@ impl Servers {
         let servers = [Engine::MariaDb, Engine::MySql]
             .into_iter()
             // MariaDB has to be here; MySQL cannot be fetched everywhere.
-            .filter(|engine| *engine == Engine::MariaDb || engine.find().is_some())
+            .filter(|engine| *engine == Engine::MariaDb || my::find(*engine).is_some())
             .map(|engine| {
                 let server = Server::builder(engine).start();
                 server.query(&format!("CREATE DATABASE {DATABASE}"));
@@ -35,12 +35,12 @@ impl Servers {
     }
 
     /// Runs a block on each server it is for, in a session of its own, and returns
-    /// what was said there, with the name of the engine.
-    pub(super) fn ask(&self, text: &str, mariadb_only: bool) -> Vec<(&'static str, Reply)> {
+    /// what was said there, with the engine.
+    pub(super) fn ask(&self, text: &str, mariadb_only: bool) -> Vec<(Engine, Reply)> {
         self.servers
             .iter()
             .filter(|server| !mariadb_only || server.engine() == Engine::MariaDb)
-            .map(|server| (server.engine().name(), ask(server, text)))
+            .map(|server| (server.engine(), ask(server, text)))
             .collect()
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::engine::make_data_of;
 use super::{Engine, Server, install};
 use crate::installation::give;
 use crate::start::{free_port, run};
@@ -27,7 +28,7 @@ impl Builder {
     pub(crate) fn new(engine: Engine) -> Self {
         Self {
             engine,
-            name: engine.name().to_lowercase(),
+            name: engine.to_string().to_lowercase(),
             options: Vec::new(),
             clock: Clock::Real,
             zone: None,
@@ -164,7 +165,7 @@ fn template(engine: Engine, installed: bool) -> PathBuf {
             let folder = run_folder::numbered();
             give(&folder);
             let data = folder.join("template");
-            engine.make_data(&data);
+            make_data_of(engine, &data);
             if installed {
                 let server = Server::over(engine, "the template", &folder, &data);
                 install::install(&server);

@@ -14,9 +14,10 @@ mod variables;
 
 pub use builder::{Builder, make_data};
 pub use client::{Refused, expect_refused, query, try_query};
-pub use engine::Engine;
+pub use engine::find;
 pub use plays::{Finding, Ledger, Played, Plays};
 pub use server::{Server, shared};
+pub use shardid_servers::Engine;
 pub use variables::{Setting, settings};
 
 /// Gives each test two names, `on_mariadb::NAME` and `on_mysql::NAME`.

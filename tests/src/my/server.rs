@@ -11,7 +11,7 @@ use mysql::prelude::FromRow;
 use mysql::{Conn, OptsBuilder};
 use rustix::process::Signal;
 
-use super::{Builder, Engine};
+use super::{Builder, Engine, engine};
 use crate::{Clock, clock, crowded, processes};
 
 /// How long a server may take to start, with recovery, or to stop.
@@ -149,7 +149,7 @@ impl Server {
             let path = std::env::var("PATH").unwrap_or_default();
             variables.push(("PATH", format!("{}:{path}", folder.display())));
         }
-        let mut command = self.engine.command(&variables);
+        let mut command = engine::command(self.engine, &variables);
         command.arg("--no-defaults").arg(format!("--datadir={}", self.data.display()));
         command.arg(format!("--socket={}", self.socket().display()));
         command.arg(format!("--pid-file={}", self.data.join("pid").display()));
@@ -167,7 +167,7 @@ impl Server {
                 "--skip-name-resolve",
             ])
             .args(["--innodb-buffer-pool-size=32M", "--max-connections=200"])
-            .args(self.engine.options())
+            .args(engine::options(self.engine))
             .args(&self.options)
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a file has two handles"))
@@ -259,7 +259,7 @@ impl Server {
 
     /// A command for a client program, `dump` or `client`, that finds this server.
     pub fn command(&self, what: &str) -> Command {
-        let mut command = Command::new(self.engine.client(what));
+        let mut command = Command::new(engine::program(self.engine).client(what));
         command.args(["--no-defaults", "--user=root"]);
         command.arg(format!("--socket={}", self.socket().display()));
         command

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::scope;
 use std::time::Duration;
 
-use shardid_tests::my::{Builder, Engine, Server, expect_refused, query, try_query};
+use shardid_tests::my::{Builder, Engine, Server, expect_refused, find, query, try_query};
 use shardid_tests::mysql::Conn;
 use shardid_tests::wait_until;
 
@@ -86,7 +86,7 @@ impl Nodes {
     /// `None` with a line where there is no library.
     fn up() -> Option<Self> {
         let library = std::env::var("SHARDID_GALERA").unwrap_or_default();
-        if library.is_empty() || Engine::MariaDb.find().is_none() {
+        if library.is_empty() || find(Engine::MariaDb).is_none() {
             eprintln!(
                 "skipped: SHARDID_GALERA names no libgalera_smm.so (apt install galera-4), or there is no MariaDB"
             );

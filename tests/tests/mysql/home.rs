@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
-use shardid_tests::my::{Engine, Server, expect_refused, query, try_query};
+use shardid_tests::my::{Engine, Server, expect_refused, find, query, try_query};
 use shardid_tests::mysql::{Conn, Row};
 use shardid_tests::{on_both_engines, wait_until};
 
@@ -89,7 +89,7 @@ fn a_read_only_server_hands_out_and_takes_over_nothing(engine: Engine) {
 
 /// Where MySQL finds the plugins it came with; MariaDB needs none here.
 fn plugins(engine: Engine) -> String {
-    let beside = engine.find().expect("it is here");
+    let beside = find(engine).expect("it is here");
     let folder = beside.with_file_name("../usr/lib/mysql/plugin");
     match engine == Engine::MySql && folder.exists() {
         true => format!("--plugin-dir={}", folder.display()),

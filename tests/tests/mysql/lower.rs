@@ -3,7 +3,7 @@
 use std::thread::scope;
 use std::time::Duration;
 
-use shardid_tests::my::{Engine, Server, expect_refused, query, try_query};
+use shardid_tests::my::{Engine, Server, expect_refused, find, query, try_query};
 use shardid_tests::mysql::Conn;
 use shardid_tests::{Clock, assert_rising, on_both_engines, wait_until};
 
@@ -430,7 +430,7 @@ fn a_trigger_in_capitals_is_seen(engine: Engine) {
 /// Rights on all databases say nothing of one that they were taken back for: its triggers were not seen, and
 /// its ids came again.
 fn partial_revokes(engine: Engine) {
-    if engine.find().is_none() {
+    if find(engine).is_none() {
         return;
     }
     let server = &Server::builder(engine).option("--partial-revokes=ON").start();

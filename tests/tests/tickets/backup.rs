@@ -266,8 +266,8 @@ fn a_server_that_took_over_is_found_and_goes_on_above_what_was_seen(engine: Engi
     servers.sql(
         "my2",
         match engine {
-            Engine::Mariadb => "SET GLOBAL server_id = 77",
-            Engine::Mysql => {
+            Engine::MariaDb => "SET GLOBAL server_id = 77",
+            Engine::MySql => {
                 "UPDATE shardid.ticket SET home = 'another'; UPDATE shardid.shard SET home = 'another'"
             }
         },
@@ -316,7 +316,7 @@ mod uuid_on_mysql {
             eprintln!("skipped: SHARDID_MYSQLD names no MySQL server");
             return;
         }
-        let servers = Servers::start(Engine::Mysql, 2);
+        let servers = Servers::start(Engine::MySql, 2);
         servers.is_clean();
         backup(&servers, "my2", 2);
         let last = take(&servers, "my2", 100) + 2 * 99;

@@ -34,7 +34,7 @@ fn a_server_is_the_one_it_is_in_every_session(engine: Engine) {
         servers.sql(node, "SET GLOBAL character_set_filesystem = 'ucs2'");
     }
     servers.is_clean();
-    if engine == Engine::Mysql {
+    if engine == Engine::MySql {
         for node in ["my1", "my2"] {
             make_tool(&servers, node);
             servers.sql(node, "SET GLOBAL init_connect = 'SET use_secondary_engine = FORCED'");

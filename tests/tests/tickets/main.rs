@@ -29,7 +29,7 @@ macro_rules! on_both_engines {
         mod on_mariadb {
             $(#[test]
             fn $name() {
-                super::$name($crate::servers::Engine::Mariadb);
+                super::$name($crate::servers::Engine::MariaDb);
             })*
         }
 
@@ -37,7 +37,7 @@ macro_rules! on_both_engines {
             $(#[test]
             fn $name() {
                 if $crate::servers::has_mysql() {
-                    super::$name($crate::servers::Engine::Mysql);
+                    super::$name($crate::servers::Engine::MySql);
                 } else {
                     eprintln!("skipped: SHARDID_MYSQLD names no MySQL server");
                 }

@@ -37,7 +37,7 @@ fn settings_that_could_repeat_numbers_are_refused_all_at_once(engine: Engine) {
     let error = servers.run(&["plan", "--accept-power-loss"]).refused();
     assert!(error.contains("is 0: after a crash"), "{error}");
     // It was told that after a crash numbers come again, and MariaDB flushes at each commit then, too.
-    if engine == Engine::Mariadb {
+    if engine == Engine::MariaDb {
         servers.sql("my1", "SET GLOBAL innodb_flush_log_at_trx_commit = 3");
         servers.run(&["plan"]).ok();
         servers.is_clean();
@@ -47,8 +47,8 @@ fn settings_that_could_repeat_numbers_are_refused_all_at_once(engine: Engine) {
 fn options_that_ids_cannot_be_right_with_are_refused(engine: Engine) {
     let servers = Servers::up(engine, 0, 1);
     let of = match engine {
-        Engine::Mariadb => my::Engine::MariaDb,
-        Engine::Mysql => my::Engine::MySql,
+        Engine::MariaDb => my::Engine::MariaDb,
+        Engine::MySql => my::Engine::MySql,
     };
     for (option, said) in [
         ("--sysdate-is-now", "the server runs with --sysdate-is-now"),
@@ -87,11 +87,11 @@ fn a_table_that_forgets_in_a_crash_is_refused(engine: Engine) {
 fn a_replica_is_refused_while_it_follows(engine: Engine) {
     let servers = Servers::up(engine, 0, 2);
     let (begin, end) = match engine {
-        Engine::Mariadb => (
+        Engine::MariaDb => (
             "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = 1, MASTER_USER = 'nobody'; START SLAVE",
             "STOP SLAVE",
         ),
-        Engine::Mysql => (
+        Engine::MySql => (
             "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = 1, SOURCE_USER = 'nobody'; START REPLICA",
             "STOP REPLICA",
         ),
@@ -113,12 +113,12 @@ fn who_may_not_ask_whether_a_server_is_a_replica_is_told_the_privilege(engine: E
     );
     servers.edit("mysql://root@localhost/app?", "mysql://ma%40ker@localhost/?");
     let (follow, stop, privilege) = match engine {
-        Engine::Mariadb => (
+        Engine::MariaDb => (
             "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = 1, MASTER_USER = 'nobody'; START SLAVE",
             "STOP SLAVE",
             "REPLICA MONITOR",
         ),
-        Engine::Mysql => (
+        Engine::MySql => (
             "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = 1, SOURCE_USER = 'nobody'; START REPLICA",
             "STOP REPLICA",
             "REPLICATION CLIENT",
@@ -164,7 +164,7 @@ fn a_user_who_may_not_make_functions_is_told_before_anything_is_made(engine: Eng
 /// `SUPER` by a role, which the tables of privileges do not show.
 fn a_user_may_have_super_by_a_role(engine: Engine) {
     let servers = Servers::up(engine, 0, 1);
-    let default = if engine == Engine::Mysql { "TO" } else { "FOR" };
+    let default = if engine == Engine::MySql { "TO" } else { "FOR" };
     servers.sql(
         "my1",
         &format!(

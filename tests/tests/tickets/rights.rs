@@ -116,7 +116,7 @@ fn flickrs_tables_are_made_with_the_rights_of_the_page(engine: Engine) {
 /// It made all of it on MariaDB, and every call of every client failed.
 fn rights_by_a_role_alone_are_refused_where_routines_run_without_it(engine: Engine) {
     let servers = Servers::up(engine, 0, 1);
-    let default = if engine == Engine::Mysql { "TO" } else { "FOR" };
+    let default = if engine == Engine::MySql { "TO" } else { "FOR" };
     let to_role = statements()[0]
         .split(';')
         .filter(|one| one.contains("GRANT "))
@@ -132,7 +132,7 @@ fn rights_by_a_role_alone_are_refused_where_routines_run_without_it(engine: Engi
         servers.is_clean();
         servers.sql("my1", "CALL shardid.create_shard(5, 'instagram'); SELECT shardid.next_id(5), shardid.next_ticket('orders'); CALL shardid.drop_shard(5)");
     };
-    if engine == Engine::Mysql {
+    if engine == Engine::MySql {
         return works();
     }
     let hint = "GRANT ALL ON shardid.* TO 'shardid'@'%' WITH GRANT OPTION";
@@ -170,7 +170,7 @@ fn rights_by_a_role_alone_are_refused_where_routines_run_without_it(engine: Engi
 
 /// Routines would run with them; only MariaDB has these.
 fn rights_that_everybody_has_are_refused(engine: Engine) {
-    if engine == Engine::Mysql {
+    if engine == Engine::MySql {
         return;
     }
     let servers = Servers::up(engine, 0, 1);
@@ -283,12 +283,12 @@ fn what_the_account_lacks_that_installed_it_is_told_to_others(engine: Engine) {
         servers.is_clean();
     }
     // By a role that is active when it logs in it may do so on MySQL, and not on MariaDB.
-    let default = if engine == Engine::Mysql { "TO" } else { "FOR" };
+    let default = if engine == Engine::MySql { "TO" } else { "FOR" };
     servers.sql("my1", &format!("REVOKE UPDATE ON shardid.* FROM shardid; CREATE ROLE tool; GRANT UPDATE ON shardid.* TO tool; GRANT tool TO shardid; SET DEFAULT ROLE tool {default} shardid"));
     let run = servers.run(&["plan"]);
-    assert_eq!(run.code == 0, engine == Engine::Mysql, "{}{}", run.stdout, run.stderr);
+    assert_eq!(run.code == 0, engine == Engine::MySql, "{}{}", run.stdout, run.stderr);
     let taken = servers.try_sql("my1", "SELECT shardid.next_ticket('orders')");
-    assert_eq!(taken.status.success(), engine == Engine::Mysql, "{taken:?}");
+    assert_eq!(taken.status.success(), engine == Engine::MySql, "{taken:?}");
 }
 
 /// It was told that there was nothing to do, or to grant it to an account that is not there, which made one without a password.
@@ -302,8 +302,8 @@ fn what_the_account_lacks_that_installed_it_is_told_to_itself(engine: Engine) {
     let before = servers.sql("my1", accounts);
     let hint = "GRANT ALL ON shardid.* TO 'shardid'@'%' WITH GRANT OPTION";
     let says = match engine {
-        Engine::Mysql => "'shardid'@'%', which made them, and it is denied there",
-        Engine::Mariadb => "'shardid'@'%' is denied on schema shardid",
+        Engine::MySql => "'shardid'@'%', which made them, and it is denied there",
+        Engine::MariaDb => "'shardid'@'%' is denied on schema shardid",
     };
     for right in
         ["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "EXECUTE", "TRIGGER"]

@@ -9,12 +9,7 @@ use shardid_tests::program::{self, Run};
 use shardid_tests::{Installation, wait_until};
 use tempfile::TempDir;
 
-/// Which server speaks MySQL's language.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Engine {
-    Mariadb,
-    Mysql,
-}
+pub(crate) use shardid_tests::my::Engine;
 
 /// Whether there is a MySQL to test with.
 pub(crate) fn has_mysql() -> bool {
@@ -61,15 +56,11 @@ impl Servers {
 
     /// Makes the data of servers that are missing, as `dev up` does, and faster.
     fn make_data(&self, count: usize) {
-        let engine = match self.engine {
-            Engine::Mariadb => my::Engine::MariaDb,
-            Engine::Mysql => my::Engine::MySql,
-        };
         std::fs::create_dir_all(self.path(".shardid")).expect("the folder is ours");
         for number in 1..=count {
             let data = self.path(&format!(".shardid/my{number}"));
             if !data.exists() {
-                my::make_data(engine, &data);
+                my::make_data(self.engine, &data);
             }
         }
     }
@@ -130,8 +121,8 @@ impl Servers {
         // Whoever runs the tests has option files for other servers.
         command.env("HOME", self.folder.path());
         match self.engine {
-            Engine::Mariadb => command.env_remove("SHARDID_MYSQLD"),
-            Engine::Mysql => command
+            Engine::MariaDb => command.env_remove("SHARDID_MYSQLD"),
+            Engine::MySql => command
                 .env("SHARDID_MYSQLD", std::env::var_os("SHARDID_MYSQLD").expect("asked before")),
         };
         command
@@ -154,7 +145,7 @@ impl Servers {
     /// The client of the engine's own, in batch mode. A client of MariaDB speaks to MySQL too.
     pub(crate) fn client(&self, node: &str) -> Command {
         let beside = std::env::var_os("SHARDID_MYSQLD")
-            .filter(|_| self.engine == Engine::Mysql)
+            .filter(|_| self.engine == Engine::MySql)
             .map(|program| Path::new(&program).with_file_name("mysql"))
             .filter(|client| client.exists());
         let mut command = Command::new(beside.unwrap_or_else(|| "mariadb".into()));

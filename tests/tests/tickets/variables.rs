@@ -41,8 +41,8 @@ const NODES: [&str; 2] = ["my1", "my2"];
 
 fn the_program_does_the_same_whatever_its_sessions_begin_with(engine: Engine) {
     let all = settings(match engine {
-        Engine::Mariadb => my::Engine::MariaDb,
-        Engine::Mysql => my::Engine::MySql,
+        Engine::MariaDb => my::Engine::MariaDb,
+        Engine::MySql => my::Engine::MySql,
     });
     let is_left_out = |it: &Setting| LEFT_OUT.iter().any(|(what, _)| it.name.starts_with(what));
     let all: Vec<Setting> = all.into_iter().filter(|it| !is_left_out(it)).collect();

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::thread::scope;
 use std::time::{Duration, Instant};
 
-use shardid_tests::my::{Engine, Server, query, try_query};
+use shardid_tests::my::{Engine, Server, find, query, try_query};
 
 use crate::setting::Setting;
 use crate::statistics::median;
@@ -50,11 +50,8 @@ pub(crate) fn mysql(setting: &Setting, table: &mut Table) {
 }
 
 fn engine(engine: Engine, setting: &Setting, table: &mut Table) {
-    if engine.find().is_none() {
-        table.note(format!(
-            "skipped: there is no {} here; see scripts/servers-mysql",
-            engine.name()
-        ));
+    if find(engine).is_none() {
+        table.note(format!("skipped: there is no {engine} here; see scripts/servers-mysql"));
         return;
     }
     let server = Server::builder(engine).start();
@@ -104,7 +101,7 @@ fn engine(engine: Engine, setting: &Setting, table: &mut Table) {
         let at = contenders.iter().position(|contender| contender.0 == wanted.0);
         rates[at.expect("it is one of them")]
     };
-    table.title(format!("{} {version}, numbers a second with 1 and with 8 clients", engine.name()));
+    table.title(format!("{engine} {version}, numbers a second with 1 and with 8 clients"));
     for ((name, ..), [one, eight]) in contenders.iter().zip(&rates) {
         table.figure(*name, format!("{one:.0} / {eight:.0}"));
     }

@@ -27,10 +27,9 @@ use limits::Limits;
 use program::Program;
 use report::Report;
 
-/// The program whose tests are run on MariaDB or on MySQL, as the seed has it, and on both where
-/// they are asked for by name or `SHARDID_WHOLE` is set: what it tries is the same program on both, and
-/// its servers take most of the time.
-const DRAWN: &str = "tickets";
+/// The programs whose tests are run on MariaDB or on MySQL, as the seed has it, and on both where
+/// they are asked for by name or `SHARDID_WHOLE` is set: the servers take most of the time.
+const DRAWN: [&str; 2] = ["mysql", "tickets"];
 
 /// Run test programs, two at a time
 ///
@@ -86,10 +85,11 @@ fn run_all(programs: Vec<Program>, options: &Options, limits: &Limits, report: &
         }
     }
     if options.only.is_empty() && !shardid_tests::is_whole() {
-        for (program, tests) in programs.iter_mut().filter(|(one, _)| one.name == DRAWN) {
-            let all = tests.len();
-            *tests = engines::draw(&program.name, std::mem::take(tests));
-            report.say(&format!("{} of {all} tests of {DRAWN}: each on one engine", tests.len()));
+        let is_drawn = |name: &str| DRAWN.contains(&name);
+        for (program, tests) in programs.iter_mut().filter(|(one, _)| is_drawn(&one.name)) {
+            let (name, all) = (&program.name, tests.len());
+            *tests = engines::draw(name, std::mem::take(tests));
+            report.say(&format!("{} of {all} tests of {name}: each on one engine", tests.len()));
         }
     }
     programs.sort_by_key(|(program, tests)| (program.rank(), std::cmp::Reverse(tests.len())));
