@@ -72,6 +72,8 @@ pub(super) async fn carry_over(
 enum Noted {
     /// Where the sequences of the source stand.
     Anew,
+    /// The same after the switch: none goes back behind where it stood before.
+    Again,
     /// The same, if none was made before they came to their end.
     IfMissing,
 }
@@ -106,9 +108,11 @@ async fn note(context: &mut MoveContext<'_>, noted: Noted, lock_ms: u64) -> Resu
         .bind(context.record.stream())
         .bind(note.concat())
         .bind(context.record.id)
-        .bind(noted == Noted::IfMissing);
+        .bind(noted == Noted::IfMissing)
+        .bind(noted == Noted::Again)
+        .bind(context.record.reopened);
     let keep: Vec<String> = context.target.column(query).await?;
-    if keep.is_empty() && noted == Noted::Anew {
+    if keep.is_empty() && noted != Noted::IfMissing {
         return Err(stream::gone(context, &context.record.stream()));
     }
     context.target.all_or_none(vec![keep.join(";\n")], lock_ms).await
@@ -198,7 +202,7 @@ pub(super) async fn close_with(
 async fn note_again(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     let home = Home::of(&mut context.source, context.record.shard).await?;
     let is_closed = home.is_some_and(|home| home.state == "moved");
-    let noted = if is_closed { Noted::IfMissing } else { Noted::Anew };
+    let noted = if is_closed { Noted::IfMissing } else { Noted::Again };
     let made = note(context, noted, LOCK_MS as u64).await;
     if !matches!(made, Ok(Batch::Done)) {
         let_go(context);

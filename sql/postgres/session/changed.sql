@@ -9,4 +9,6 @@ WITH changed AS (
        -- Where nothing is said, as of tablespaces; where it makes tables as the database has them.
        AND s.boot_val <> '' AND s.name NOT IN ('default_table_access_method', 'default_toast_compression')
        AND s.reset_val <> s.boot_val
+       -- Not asked in a parallel worker (debug_parallel_query), where nothing looks changed.
+       AND pg_backend_pid() > 0
 )

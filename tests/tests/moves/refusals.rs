@@ -83,6 +83,13 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
              CREATE OPERATOR CLASS public.mine FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 btint4cmp(int, int);
              CREATE INDEX by_mine ON target (id public.mine);
              CREATE FUNCTION added() RETURNS int LANGUAGE sql AS 'SELECT 1'; ALTER EXTENSION hstore ADD FUNCTION added();
+             CREATE TYPE mood AS ENUM ('good', 'bad'); CREATE DOMAIN moody AS mood;
+             CREATE TABLE by_mood (id int, m moody[]) PARTITION BY HASH (m); CREATE TABLE by_class (c regclass) PARTITION BY HASH (c);
+             CREATE TABLE by_shown (id int, m mood) PARTITION BY HASH ((greatest(m, 'good'))); CREATE TABLE by_text (id int, m text) PARTITION BY HASH (id, m);
+             CREATE TABLE by_range (id int) PARTITION BY RANGE (id); CREATE TABLE leaves PARTITION OF by_range FOR VALUES FROM (0) TO (9);
+             UPDATE pg_inherits SET inhdetachpending = true WHERE inhrelid = 'leaves'::regclass;
+             REVOKE USAGE ON TYPE target FROM PUBLIC; GRANT USAGE ON TYPE no_key TO only_here;
+             CREATE TYPE spans AS RANGE (subtype = int); GRANT USAGE ON TYPE by_range TO PUBLIC; REVOKE USAGE ON TYPE spans FROM PUBLIC;
              CREATE ROLE sorter; CREATE COLLATION sorted (LOCALE = 'C'); ALTER COLLATION sorted OWNER TO sorter;
              CREATE FUNCTION on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
              CREATE EVENT TRIGGER ours ON ddl_command_end EXECUTE FUNCTION on_ddl();
@@ -141,6 +148,12 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
         "statistics object public.of_target needs table shard_0000.target",
         "extension pg_trgm is in schema shard_0000, and is not carried",
         "function shard_0000.added() belongs to extension hstore, and is not carried",
+        "by_mood is partitioned by HASH of a value of type shard_0000.mood",
+        "by_class is partitioned by HASH of a value of type regclass",
+        "by_shown is partitioned by HASH of a value of type anyenum",
+        "partition shard_0000.leaves of shard_0000.by_range is being detached",
+        "the privileges of type shard_0000.target are not carried",
+        "the privileges of type shard_0000.no_key are not carried",
         "node pg2: extension hstore is in schema other, and in schema public where the shard is",
         "index shard_0000.by_mine needs operator class public.mine",
         "node pg2: role sorter is missing",
@@ -153,6 +166,9 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
     for fine in [
         "odd_types",
         "column plain",
+        "by_text",
+        "privileges of type by_range",
+        "privileges of type spans",
         "type hstore",
         "pg_trgm needs",
         "belongs to extension pg_trgm",
@@ -171,6 +187,8 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
         "CREATE ROLE only_here",
         "create_layout('own'",
         "ALTER EXTENSION hstore DROP FUNCTION shard_0000.added();",
+        "DETACH PARTITION shard_0000.leaves FINALIZE;",
+        "GRANT ALL ON TYPE shard_0000.no_key TO PUBLIC, postgres; REVOKE ALL ON TYPE shard_0000.no_key FROM only_here CASCADE;",
     ] {
         assert!(said.contains(hint), "{hint}\nis not in\n{said}");
     }
@@ -215,6 +233,10 @@ fn all_that_stays_behind_is_named_by_the_page_and_before_a_move() {
         &format!(
             "CREATE PUBLICATION theirs FOR TABLE {schema}.item; CREATE ROLE app;
              INSERT INTO pg_seclabel VALUES ('{schema}.item'::regclass, 'pg_class'::regclass, 0, 'guard', 'secret');
+             CREATE TABLE {schema}.parent (id int PRIMARY KEY, CONSTRAINT above CHECK (id > 0)); CREATE TABLE {schema}.child (PRIMARY KEY (id)) INHERITS ({schema}.parent);
+             COMMENT ON CONSTRAINT above ON {schema}.child IS 'x'; COMMENT ON CONSTRAINT above ON {schema}.parent IS 'x';
+             COMMENT ON TYPE {schema}.parent IS 'x'; COMMENT ON INDEX {schema}.child_pkey IS 'x'; COMMENT ON COLUMN {schema}.child.id IS 'x';
+             CREATE INDEX half_made ON {schema}.child (id); UPDATE pg_index SET indisvalid = false WHERE indexrelid = '{schema}.half_made'::regclass;
              CREATE FUNCTION public.on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
              CREATE EVENT TRIGGER theirs ON ddl_command_end EXECUTE FUNCTION public.on_ddl();
              SELECT lo_create(0); SELECT lo_create(0);
@@ -224,6 +246,15 @@ fn all_that_stays_behind_is_named_by_the_page_and_before_a_move() {
     assert_eq!(
         notes(),
         [
+            format!(
+                "  note: shard {shard}: the comment on constraint above on table {schema}.child stays behind on pg1"
+            ),
+            format!(
+                "  note: shard {shard}: the comment on type {schema}.parent stays behind on pg1"
+            ),
+            format!(
+                "  note: shard {shard}: index {schema}.half_made is not valid, and stays behind on pg1"
+            ),
             format!(
                 "  note: shard {shard}: publication of table {schema}.item in publication theirs stays behind on pg1"
             ),

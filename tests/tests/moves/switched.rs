@@ -331,6 +331,24 @@ fn a_source_that_was_promoted_without_its_fence_is_closed_before_the_target_is_o
     let mut estate = Estate::start(3, 4);
     let (shard, write) = shard_on(&estate, "pg2");
     estate.psql("pg2", &write);
+    // What the standby has not got of these was given as well, and is not given again.
+    let numbers = |count: u32| {
+        let of = |name: &str| format!("max(abs(nextval('shard_{shard:04}.{name}')))");
+        format!(
+            "SELECT {}, {}, {} FROM generate_series(1, {count})",
+            of("bill"),
+            of("down"),
+            of("round")
+        )
+    };
+    estate.psql(
+        "pg2",
+        &format!(
+            "CREATE SEQUENCE shard_{shard:04}.bill; CREATE SEQUENCE shard_{shard:04}.down INCREMENT -1;
+             CREATE SEQUENCE shard_{shard:04}.round MAXVALUE 900 CYCLE"
+        ),
+    );
+    assert_eq!(estate.psql("pg2", &numbers(5)), "5|5|5");
     let number = shard.to_string();
     let mut held = estate.run_held_then_cut(
         "following/before-LowerFence",
@@ -339,12 +357,14 @@ fn a_source_that_was_promoted_without_its_fence_is_closed_before_the_target_is_o
     );
     let standby = standby_behind(&estate, "pg2");
     estate.psql("pg2", &write);
+    assert_eq!(estate.psql("pg2", &numbers(70)), "75|75|75");
     let all = estate.psql("pg2", &rows(shard));
     held.go_on();
     assert_eq!(held.end().code, -1);
     let id = estate.last_move(shard);
     fail_over(&mut estate, "pg2", standby);
     estate.psql("pg2", &write);
+    assert_ne!(estate.psql("pg2", &numbers(1)), "76|76|76", "the test shows nothing");
     let refused = estate.run(&["resume", &id]);
     assert_eq!(refused.code, 3, "{}", refused.stderr);
     let words = format!("shard {shard} is open on pg2, behind whose fence it was switched");
@@ -361,6 +381,7 @@ fn a_source_that_was_promoted_without_its_fence_is_closed_before_the_target_is_o
     estate.run_cut("reopened/noted", &["resume", &id, "--accept-loss"]);
     estate.run(&["resume", &id, "--accept-loss"]).ok();
     assert_eq!(estate.psql("pg3", &rows(shard)), all);
+    assert_eq!(estate.psql("pg3", &numbers(1)), "76|76|76");
     estate.psql("pg3", &write);
     let closed = estate.node("pg2").try_psql(DATABASE, &write).expect_err("it is an old copy");
     assert!(closed.to_string().contains("pg3"), "{closed}");

@@ -75,6 +75,46 @@ SELECT format('%s is not carried', pg_describe_object('pg_cast'::regclass, k.oid
    AND NOT EXISTS (SELECT FROM pg_depend d
                     WHERE d.classid = 'pg_cast'::regclass AND d.objid = k.oid AND d.deptype IN ('i', 'e'))
 UNION ALL
+-- What a server makes by itself with something else, pg_dump does not write, nor who may use it.
+SELECT format('the privileges of %s are not carried', pg_describe_object('pg_type'::regclass, t.oid, 0)),
+       format('set them back to what a new one has: GRANT ALL ON TYPE %s TO PUBLIC, %I;', t.oid::regtype, pg_get_userbyid(t.typowner))
+       || coalesce((SELECT string_agg(DISTINCT format(' REVOKE ALL ON TYPE %s FROM %I CASCADE;', t.oid::regtype, pg_get_userbyid(a.grantee)), '')
+                      FROM aclexplode(t.typacl) a WHERE a.grantee NOT IN (0, t.typowner)), '')
+  FROM pg_type t
+ WHERE t.typnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
+   AND (t.typtype = 'm' OR EXISTS (SELECT FROM pg_class c WHERE c.oid = t.typrelid AND c.relkind <> 'c'))
+   AND ARRAY(SELECT a::text FROM aclexplode(t.typacl) a ORDER BY 1) <> ARRAY(SELECT a::text FROM aclexplode(acldefault('T', t.typowner)) a ORDER BY 1)
+   AND t.typacl IS NOT NULL
+UNION ALL
+-- A row is found by a hash of numbers that are others on another server.
+SELECT format('%s is partitioned by HASH of a value of type %s, of which each server has hashes of its own', c.oid::regclass, found.type),
+       'partition it by LIST or RANGE, or by a hash of its text'
+  FROM pg_partitioned_table p JOIN pg_class c ON c.oid = p.partrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+ CROSS JOIN LATERAL (
+      WITH RECURSIVE part (type) AS (
+          SELECT a.atttypid FROM unnest(p.partattrs::smallint[]) AS k (attnum) JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum AND k.attnum > 0
+          UNION
+          -- Of an expression, as far as its operator class says.
+          SELECT o.opcintype FROM unnest(p.partclass::oid[]) AS k (opclass) JOIN pg_opclass o ON o.oid = k.opclass
+          UNION
+          SELECT x.type FROM part q JOIN pg_type t ON t.oid = q.type
+          CROSS JOIN LATERAL (
+              SELECT t.typbasetype WHERE t.typtype = 'd'
+              UNION ALL SELECT t.typelem WHERE t.typcategory = 'A'
+              UNION ALL SELECT r.rngsubtype FROM pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
+              UNION ALL SELECT f.atttypid FROM pg_attribute f WHERE t.typtype = 'c' AND f.attrelid = t.typrelid AND f.attnum > 0 AND NOT f.attisdropped) AS x (type)
+      )
+      SELECT t.oid::regtype AS type FROM part q JOIN pg_type t ON t.oid = q.type
+       WHERE t.typtype = 'e' OR t.oid = 'anyenum'::regtype OR t.typnamespace = 'pg_catalog'::regnamespace AND t.typname ~ '^reg'
+       ORDER BY t.oid DESC LIMIT 1
+  ) AS found
+ WHERE n.nspname = $1 AND p.partstrat = 'h'
+UNION ALL
+SELECT format('partition %s of %s is being detached', i.inhrelid::regclass, i.inhparent::regclass),
+       format('ALTER TABLE %s DETACH PARTITION %s FINALIZE;', i.inhparent::regclass, i.inhrelid::regclass)
+  FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE n.nspname = $1 AND i.inhdetachpending
+UNION ALL
 -- Definitions are made with our rights, and what a domain checks is asked then: functions that somebody has written
 -- run with others (shardid.on_behalf_of), those that are compiled with ours. One that does no more than look at its
 -- arguments is immutable, and no other is called. A CHECK of a table is asked then only where it calls a function of the schema.

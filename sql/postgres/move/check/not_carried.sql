@@ -12,6 +12,23 @@ SELECT 'security labels' AS kind,
        format('the security label of %s by %s stays behind', pg_describe_object(l.classoid, l.objoid, l.objsubid), l.provider), false
   FROM pg_seclabel l JOIN inside i ON i.classid = l.classoid AND i.objid = l.objoid
 UNION
+SELECT 'comments' AS kind,
+       format('the comment on %s stays behind', pg_describe_object(d.classoid, d.objoid, d.objsubid)), false
+  FROM pg_description d JOIN inside i ON i.classid = d.classoid AND i.objid = d.objoid
+ -- What a server makes by itself with something else, pg_dump does not write, nor what is said of it.
+ WHERE EXISTS (SELECT FROM pg_trigger t WHERE d.classoid = 'pg_trigger'::regclass AND t.oid = d.objoid AND (t.tgisinternal OR t.tgparentid <> 0))
+    OR EXISTS (SELECT FROM pg_constraint k WHERE d.classoid = 'pg_constraint'::regclass AND k.oid = d.objoid AND (NOT k.conislocal OR k.conparentid <> 0))
+    OR EXISTS (SELECT FROM pg_rewrite r WHERE d.classoid = 'pg_rewrite'::regclass AND r.oid = d.objoid AND r.rulename = '_RETURN')
+    OR EXISTS (SELECT FROM pg_type t WHERE d.classoid = 'pg_type'::regclass AND t.oid = d.objoid
+                  AND (t.typtype = 'm' OR EXISTS (SELECT FROM pg_type e WHERE e.typarray = t.oid)
+                       OR EXISTS (SELECT FROM pg_class c WHERE c.oid = t.typrelid AND c.relkind <> 'c')))
+UNION
+SELECT 'indexes that are not valid' AS kind,
+       format('index %s is not valid, and stays behind', x.indexrelid::regclass), false
+  FROM pg_index x JOIN inside i ON i.classid = 'pg_class'::regclass AND i.objid = x.indexrelid
+  JOIN pg_class c ON c.oid = x.indexrelid AND c.relkind = 'i'
+ WHERE NOT x.indisvalid
+UNION
 SELECT 'event triggers' AS kind,
        pg_describe_object('pg_event_trigger'::regclass, e.oid, 0) || ' stays behind', true
   FROM pg_event_trigger e
