@@ -168,6 +168,8 @@ fn no_setting_of_a_database_changes_what_is_copied() {
     let others = "SELECT format('ALTER DATABASE app SET %I = %L', name, CASE vartype WHEN 'bool' THEN CASE boot_val WHEN 'on' THEN 'off' ELSE 'on' END
                      ELSE (SELECT v FROM unnest(enumvals) v WHERE v <> boot_val ORDER BY v LIMIT 1) END)
           FROM pg_settings WHERE context = 'user' AND vartype IN ('bool', 'enum') AND category !~ '^(Developer|Reporting)' AND name NOT LIKE 'transaction\\_%'
+        -- In a parallel worker no setting looks changed.
+        UNION ALL SELECT format('ALTER DATABASE app SET %I = on', name) FROM pg_settings WHERE name IN ('debug_parallel_query', 'force_parallel_mode')
         UNION ALL VALUES ('ALTER DATABASE app SET client_encoding = ''LATIN1'''), ('ALTER DATABASE app SET datestyle = ''SQL, DMY'''),
             ('ALTER DATABASE app SET timezone = ''Asia/Kolkata'''), ('ALTER DATABASE app SET extra_float_digits = -5')";
     let set = estate.psql("pg2", &format!("{others} \\gexec"));
