@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use shardid_cluster::NodeName;
+use shardid_cluster::{FOLLOWER_PREFIX, NodeName};
 
 use super::move_session::MoveSession;
 use super::problem::Problem;
@@ -74,6 +74,15 @@ pub(super) async fn other_rights(
             if alone.is_lost { (&mut *from, &mut *to) } else { (&mut *to, &mut *from) };
         let one = memberships(with, vec![alone.role.clone()]).await?;
         let way = path(&one, &alone.role, &alone.by, alone.has);
+        let follower = [&alone.role, &alone.by]
+            .into_iter()
+            .chain(way.iter().map(|(_, of)| of))
+            .find(|role| is_follower(role))
+            .cloned();
+        if let Some(role) = follower {
+            problems.push((said(alone), not_made_by_us(&role, &with.node, &without.node)));
+            continue;
+        }
         let names = way.iter().flat_map(|(member, of)| [member, of]).cloned().collect();
         let other = memberships(without, names).await?;
         let nodes = (with.node.clone(), without.node.clone());
@@ -118,13 +127,32 @@ async fn past_policies(
         (&past_there, &past_here, "here, and not where the shard is", (&to.node, &from.node)),
     ] {
         for role in one.iter().filter(|role| !other.contains(role)).filter(has_right) {
+            let hint = match is_follower(role) {
+                true => not_made_by_us(role, with, without),
+                false => format!(
+                    "`ALTER ROLE {role} NOBYPASSRLS;` on {with}, or `ALTER ROLE {role} BYPASSRLS;` on {without}"
+                ),
+            };
             problems.push((
                 format!("role {role} passes by the policies of the shard (BYPASSRLS) {where_}"),
-                format!("`ALTER ROLE {role} NOBYPASSRLS;` on {with}, or `ALTER ROLE {role} BYPASSRLS;` on {without}"),
+                hint,
             ));
         }
     }
     Ok(problems)
+}
+
+/// Whether a role, quoted, has the name of one by which a node follows others.
+fn is_follower(role: &str) -> bool {
+    role.trim_start_matches('"').starts_with(FOLLOWER_PREFIX)
+}
+
+/// What is to be done where such a role has other rights on one node than on the other: those that the program makes
+/// have the same, and to give one what it lacks would give it to whoever has made it.
+fn not_made_by_us(role: &str, with: &NodeName, without: &NodeName) -> String {
+    format!(
+        "a role of that name is the program's own: on {without}, or on {with}, where somebody else has made it or is a member of it, `ALTER ROLE {role} RENAME TO ...;`, then `shardid apply`"
+    )
 }
 
 async fn rights(server: &mut MoveSession, granted: &Granted) -> Result<Rights, Failure> {

@@ -31,7 +31,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    mend := pg_catalog.format('`%sCREATE SCHEMA shardid_before; %s` there, and `shardid catalog rebuild` makes it from the nodes', refused, mend);
+    mend := pg_catalog.format('`BEGIN; %sCREATE SCHEMA shardid_before; %s COMMIT;` there, and `shardid catalog rebuild` makes it from the nodes', refused, mend);
     IF stranger IS NOT NULL THEN
         RAISE EXCEPTION 'the catalog in schema shardid is of role %, which is no superuser, and a superuser reads nothing of that', pg_catalog.quote_ident(stranger)
             USING ERRCODE = '55000', HINT = 'connect as that role again, or put the catalog away, since its owner may have had it do more: ' || mend;

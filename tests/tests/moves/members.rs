@@ -243,6 +243,39 @@ fn roles_of_the_server_have_no_more_rights_than_a_move_compares() {
     }
 }
 
+/// Who may make roles made one of the program's name on the node that follows: the hint gave it all that the program's has.
+#[test]
+fn nothing_is_granted_to_who_has_taken_the_name_of_a_role_of_the_programs_own() {
+    // Of its own: other tests look at all roles.
+    let estate = &Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    let schema = schema(shard);
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY); ALTER TABLE {schema}.t ENABLE ROW LEVEL SECURITY"));
+    let role = estate.psql(
+        "pg1",
+        "SELECT quote_ident(rolname) FROM pg_roles WHERE starts_with(rolname, 'shardid/pg2/')",
+    );
+    assert_eq!(said(estate, shard).0, 0);
+    estate.psql("pg2", &format!("CREATE ROLE {role}"));
+    let (code, stderr) = said(estate, shard);
+    assert_eq!(code, 1, "{stderr}");
+    for words in [
+        format!("role {role} passes by the policies of the shard (BYPASSRLS) where the shard is"),
+        format!("role {role} has USAGE on schema {schema}"),
+        format!(
+            "where somebody else has made it or is a member of it, `ALTER ROLE {role} RENAME TO ...;`"
+        ),
+    ] {
+        assert!(stderr.contains(&words), "{words}: {stderr}");
+    }
+    assert!(
+        !stderr.contains("GRANT ") && !stderr.contains("`ALTER ROLE {role} BYPASSRLS"),
+        "{stderr}"
+    );
+    estate.psql("pg2", &format!("ALTER ROLE {role} RENAME TO somebodys"));
+    assert_eq!(said(estate, shard).0, 0);
+}
+
 /// It read all rows after the move, or no more than some of them.
 #[test]
 fn who_passes_by_the_policies_of_a_shard_on_one_node_alone_is_named_before_the_move() {
