@@ -215,6 +215,7 @@ pub(crate) async fn go_back(
         return Err(LostMove { lost, is_open: true }.open_there(&context.record));
     }
     check_not_opened(&context.record, lost, accept_loss)?;
+    context.went_back = true;
     context.advance(MoveEvent::GoBack).await
 }
 

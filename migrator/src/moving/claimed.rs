@@ -123,6 +123,7 @@ impl ClaimedMove {
             dumped: None,
             finds_rows: false,
             source_checked: false,
+            went_back: false,
             outwaited: 0,
             journal,
             source,

@@ -33,6 +33,8 @@ pub(crate) struct MoveContext<'a> {
     pub(crate) target: MoveSession,
     /// Whether this run has seen that the source has all that the copy may have: its sessions are with that server.
     pub(super) source_checked: bool,
+    /// Whether this program had the move go back: the word for that is none for what the copy has.
+    pub(super) went_back: bool,
     /// How often transactions that may have changed the schema did not end behind the fence.
     pub(super) outwaited: u32,
     /// A session on the source for its sequences, and whether it holds them.

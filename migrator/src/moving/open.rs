@@ -200,6 +200,7 @@ async fn open_as_a_move_was_to(
         dumped: None,
         finds_rows: false,
         source_checked: false,
+        went_back: false,
         outwaited: 0,
         journal: MoveJournal::open(file).await?,
         source,

@@ -27,7 +27,9 @@ pub(super) async fn note(context: &mut MoveContext<'_>) -> Result<(), Failure> {
 /// Refuses to go on where the source has lost what the copy may have, or to drop the copy, unless that is
 /// accepted.
 pub(super) async fn check_source(context: &mut MoveContext<'_>) -> Result<(), Failure> {
-    let may_drop = context.record.state == MoveState::Aborting && context.options.accept_loss;
+    let may_drop = context.record.state == MoveState::Aborting
+        && context.options.accept_loss
+        && !context.went_back;
     if !may_drop && let Some(refused) = refuse(context).await? {
         return Err(refused);
     }

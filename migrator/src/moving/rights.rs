@@ -74,13 +74,18 @@ pub(super) async fn other_rights(
             if alone.is_lost { (&mut *from, &mut *to) } else { (&mut *to, &mut *from) };
         let one = memberships(with, vec![alone.role.clone()]).await?;
         let way = path(&one, &alone.role, &alone.by, alone.has);
-        let follower = [&alone.role, &alone.by]
+        let own = [&alone.role, &alone.by]
             .into_iter()
             .chain(way.iter().map(|(_, of)| of))
-            .find(|role| is_follower(role))
+            .find(|role| is_own(role))
             .cloned();
-        if let Some(role) = follower {
-            problems.push((said(alone), not_made_by_us(&role, &with.node, &without.node)));
+        if let Some(role) = own {
+            let hint = match way.iter().find(|(_, of)| *of == role) {
+                // Nobody is a member of one.
+                Some((member, of)) => format!("`REVOKE {of} FROM {member};` on {}", with.node),
+                None => not_made_by_us(&role, with, without).await?,
+            };
+            problems.push((said(alone), hint));
             continue;
         }
         let names = way.iter().flat_map(|(member, of)| [member, of]).cloned().collect();
@@ -122,15 +127,17 @@ async fn past_policies(
         of_both && (by_all || held.any(|key| key.0 == **role))
     };
     let mut problems = Vec::new();
-    for (one, other, where_, (with, without)) in [
-        (&past_here, &past_there, "where the shard is, and not here", (&from.node, &to.node)),
-        (&past_there, &past_here, "here, and not where the shard is", (&to.node, &from.node)),
+    for (one, other, where_, is_lost) in [
+        (&past_here, &past_there, "where the shard is, and not here", true),
+        (&past_there, &past_here, "here, and not where the shard is", false),
     ] {
+        let (with, without) = if is_lost { (&mut *from, &mut *to) } else { (&mut *to, &mut *from) };
         for role in one.iter().filter(|role| !other.contains(role)).filter(has_right) {
-            let hint = match is_follower(role) {
-                true => not_made_by_us(role, with, without),
+            let hint = match is_own(role) {
+                true => not_made_by_us(role, with, without).await?,
                 false => format!(
-                    "`ALTER ROLE {role} NOBYPASSRLS;` on {with}, or `ALTER ROLE {role} BYPASSRLS;` on {without}"
+                    "`ALTER ROLE {role} NOBYPASSRLS;` on {}, or `ALTER ROLE {role} BYPASSRLS;` on {}",
+                    with.node, without.node
                 ),
             };
             problems.push((
@@ -142,17 +149,38 @@ async fn past_policies(
     Ok(problems)
 }
 
-/// Whether a role, quoted, has the name of one by which a node follows others.
-fn is_follower(role: &str) -> bool {
-    role.trim_start_matches('"').starts_with(FOLLOWER_PREFIX)
+/// Whether a role, quoted, has the name of one of the program's own: by which a node follows others, or of a stream.
+fn is_own(role: &str) -> bool {
+    let name = role.trim_start_matches('"');
+    let of_stream = |prefix| {
+        let number = name.strip_prefix(prefix);
+        number.is_some_and(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    name.starts_with(FOLLOWER_PREFIX) || of_stream("shardid_move_") || of_stream("shardid_back_")
 }
 
-/// What is to be done where such a role has other rights on one node than on the other: those that the program makes
-/// have the same, and to give one what it lacks would give it to whoever has made it.
-fn not_made_by_us(role: &str, with: &NodeName, without: &NodeName) -> String {
-    format!(
-        "a role of that name is the program's own: on {without}, or on {with}, where somebody else has made it or is a member of it, `ALTER ROLE {role} RENAME TO ...;`, then `shardid apply`"
-    )
+/// What is to be done where such a role has other rights on one node than on the other. To give one what it lacks would give
+/// it to whoever has made it.
+async fn not_made_by_us(
+    role: &str,
+    one: &mut MoveSession,
+    other: &mut MoveSession,
+) -> Result<String, Failure> {
+    let mut by_others = Vec::new();
+    for server in [one, other] {
+        let query = sqlx::query_scalar(sql!("move/rights/own.sql")).bind(role.to_owned());
+        if server.column::<bool>(query.bind(FOLLOWER_PREFIX)).await? == [false] {
+            by_others.push(server.node.to_string());
+        }
+    }
+    Ok(match &by_others[..] {
+        [] => "a role of that name is the program's own: `shardid apply` makes it as it is to be"
+            .into(),
+        nodes => format!(
+            "a role of that name is the program's own, and that on {} is not: `ALTER ROLE {role} RENAME TO ...;` there, then `shardid apply`",
+            nodes.join(" and on ")
+        ),
+    })
 }
 
 async fn rights(server: &mut MoveSession, granted: &Granted) -> Result<Rights, Failure> {

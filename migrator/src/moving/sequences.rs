@@ -11,8 +11,10 @@
 
 use std::time::Instant;
 
+use shardid_cluster::Descent;
 use sqlx::postgres::types::Oid;
 
+use super::ahead::descent;
 use super::context::{Given, MoveContext};
 use super::held::holders;
 use super::home::{Home, is_open};
@@ -104,18 +106,27 @@ async fn note(context: &mut MoveContext<'_>, noted: Noted, lock_ms: u64) -> Resu
         .bind(layouts)
         .bind(context.record.id);
     let note: Vec<String> = holding(context).column(query).await?;
+    let is_another = noted != Noted::Anew && is_another_database(context).await?;
     let query = sqlx::query_scalar(sql!("move/sequence/keep_note.sql"))
         .bind(context.record.stream())
         .bind(note.concat())
         .bind(context.record.id)
         .bind(noted == Noted::IfMissing)
         .bind(noted == Noted::Again)
-        .bind(context.record.reopened);
+        .bind(context.record.reopened)
+        .bind(is_another);
     let keep: Vec<String> = context.target.column(query).await?;
     if keep.is_empty() && noted != Noted::IfMissing {
         return Err(stream::gone(context, &context.record.stream()));
     }
     context.target.all_or_none(vec![keep.join(";\n")], lock_ms).await
+}
+
+/// Whether the source is another database than that which was copied: what was restored has other numbers for its objects.
+async fn is_another_database(context: &mut MoveContext<'_>) -> Result<bool, Failure> {
+    let Some(origin) = context.record.origin else { return Ok(false) };
+    let Descent { now, database, .. } = descent(&mut context.source).await?.descent;
+    Ok(now.system_identifier != origin.of.system_identifier || database != origin.database)
 }
 
 /// Statements by which the sequences of a shard's copy go on, in the transaction that opens it.

@@ -263,7 +263,7 @@ fn nothing_is_granted_to_who_has_taken_the_name_of_a_role_of_the_programs_own() 
         format!("role {role} passes by the policies of the shard (BYPASSRLS) where the shard is"),
         format!("role {role} has USAGE on schema {schema}"),
         format!(
-            "where somebody else has made it or is a member of it, `ALTER ROLE {role} RENAME TO ...;`"
+            "and that on pg2 is not: `ALTER ROLE {role} RENAME TO ...;` there, then `shardid apply`"
         ),
     ] {
         assert!(stderr.contains(&words), "{words}: {stderr}");
@@ -272,7 +272,24 @@ fn nothing_is_granted_to_who_has_taken_the_name_of_a_role_of_the_programs_own() 
         !stderr.contains("GRANT ") && !stderr.contains("`ALTER ROLE {role} BYPASSRLS"),
         "{stderr}"
     );
+    estate.psql(
+        "pg2",
+        &format!("CREATE ROLE plain; GRANT {role} TO plain; GRANT pg_read_all_data TO {role}"),
+    );
+    estate.psql("pg1", "CREATE ROLE plain");
+    let (_, stderr) = said(estate, shard);
+    let words = format!("`REVOKE {role} FROM plain;` on pg2");
+    assert!(stderr.contains(&words) && !stderr.contains("GRANT "), "{stderr}");
     estate.psql("pg2", &format!("ALTER ROLE {role} RENAME TO somebodys"));
+    // The owner of a table had it made there once more.
+    estate.psql("pg1", &format!("GRANT SELECT ON {schema}.t TO {role}"));
+    let (_, stderr) = said(estate, shard);
+    assert!(
+        stderr.contains("take from \"shardid/pg2/") && !stderr.contains("CREATE ROLE"),
+        "{stderr}"
+    );
+    estate.psql("pg1", &format!("REVOKE SELECT ON {schema}.t FROM {role}"));
+    estate.psql("pg2", "REVOKE somebodys FROM plain");
     assert_eq!(said(estate, shard).0, 0);
 }
 

@@ -89,6 +89,7 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
              CREATE TABLE by_range (id int) PARTITION BY RANGE (id); CREATE TABLE leaves PARTITION OF by_range FOR VALUES FROM (0) TO (9);
              UPDATE pg_inherits SET inhdetachpending = true WHERE inhrelid = 'leaves'::regclass;
              REVOKE USAGE ON TYPE target FROM PUBLIC; GRANT USAGE ON TYPE no_key TO only_here;
+             CREATE TYPE lengths AS RANGE (subtype = float8); REVOKE EXECUTE ON FUNCTION lengths(float8, float8) FROM PUBLIC;
              CREATE TYPE spans AS RANGE (subtype = int); GRANT USAGE ON TYPE by_range TO PUBLIC; REVOKE USAGE ON TYPE spans FROM PUBLIC;
              CREATE ROLE sorter; CREATE COLLATION sorted (LOCALE = 'C'); ALTER COLLATION sorted OWNER TO sorter;
              CREATE FUNCTION on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
@@ -151,6 +152,7 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
         "by_mood is partitioned by HASH of a value of type shard_0000.mood",
         "by_class is partitioned by HASH of a value of type regclass",
         "by_shown is partitioned by HASH of a value of type anyenum",
+        "who owns function shard_0000.lengths(double precision,double precision), who may call it",
         "partition shard_0000.leaves of shard_0000.by_range is being detached",
         "the privileges of type shard_0000.target are not carried",
         "the privileges of type shard_0000.no_key are not carried",
@@ -236,6 +238,11 @@ fn all_that_stays_behind_is_named_by_the_page_and_before_a_move() {
              CREATE TABLE {schema}.parent (id int PRIMARY KEY, CONSTRAINT above CHECK (id > 0)); CREATE TABLE {schema}.child (PRIMARY KEY (id)) INHERITS ({schema}.parent);
              COMMENT ON CONSTRAINT above ON {schema}.child IS 'x'; COMMENT ON CONSTRAINT above ON {schema}.parent IS 'x';
              COMMENT ON TYPE {schema}.parent IS 'x'; COMMENT ON INDEX {schema}.child_pkey IS 'x'; COMMENT ON COLUMN {schema}.child.id IS 'x';
+             COMMENT ON COLUMN {schema}.child.ctid IS 'x'; CREATE TYPE {schema}.lengths AS RANGE (subtype = float8); COMMENT ON FUNCTION {schema}.lengths(float8, float8) IS 'x';
+             CREATE TABLE {schema}.part (id int PRIMARY KEY, of int) PARTITION BY RANGE (id);
+             CREATE TABLE {schema}.part_1 (id int PRIMARY KEY, of int CONSTRAINT own_name REFERENCES {schema}.parent);
+             ALTER TABLE {schema}.part ADD CONSTRAINT its_name FOREIGN KEY (of) REFERENCES {schema}.parent;
+             ALTER TABLE {schema}.part ATTACH PARTITION {schema}.part_1 FOR VALUES FROM (0) TO (9);
              CREATE INDEX half_made ON {schema}.child (id); UPDATE pg_index SET indisvalid = false WHERE indexrelid = '{schema}.half_made'::regclass;
              CREATE FUNCTION public.on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
              CREATE EVENT TRIGGER theirs ON ddl_command_end EXECUTE FUNCTION public.on_ddl();
@@ -247,13 +254,22 @@ fn all_that_stays_behind_is_named_by_the_page_and_before_a_move() {
         notes(),
         [
             format!(
+                "  note: shard {shard}: the comment on column ctid of table {schema}.child stays behind on pg1"
+            ),
+            format!(
                 "  note: shard {shard}: the comment on constraint above on table {schema}.child stays behind on pg1"
+            ),
+            format!(
+                "  note: shard {shard}: the comment on function {schema}.lengths(double precision,double precision) stays behind on pg1"
             ),
             format!(
                 "  note: shard {shard}: the comment on type {schema}.parent stays behind on pg1"
             ),
             format!(
                 "  note: shard {shard}: index {schema}.half_made is not valid, and stays behind on pg1"
+            ),
+            format!(
+                "  note: shard {shard}: foreign key own_name of partition {schema}.part_1 has the name that it had before it was attached, which stays behind on pg1"
             ),
             format!(
                 "  note: shard {shard}: publication of table {schema}.item in publication theirs stays behind on pg1"

@@ -365,6 +365,11 @@ fn a_source_that_was_promoted_without_its_fence_is_closed_before_the_target_is_o
     fail_over(&mut estate, "pg2", standby);
     estate.psql("pg2", &write);
     assert_ne!(estate.psql("pg2", &numbers(1)), "76|76|76", "the test shows nothing");
+    // Names tell nothing there.
+    let rename =
+        |from: &str, to: &str| format!("ALTER SEQUENCE shard_{shard:04}.{from} RENAME TO {to}");
+    estate.psql("pg2", &rename("bill", "old_bill"));
+    estate.psql("pg2", &format!("CREATE SEQUENCE shard_{shard:04}.bill"));
     let refused = estate.run(&["resume", &id]);
     assert_eq!(refused.code, 3, "{}", refused.stderr);
     let words = format!("shard {shard} is open on pg2, behind whose fence it was switched");
@@ -404,6 +409,43 @@ fn a_source_that_was_promoted_without_its_fence_is_closed_before_the_target_is_o
     assert_eq!((estate.psql("pg2", &it), estate.psql("pg3", &it)), ("1".into(), "0".into()));
     estate.run(&["retire", &id, "--yes", "--accept-loss"]).ok();
     estate.run(&["verify"]).ok();
+}
+
+/// The word for what was written on the target dropped the copy that had rows which the source had lost as well.
+#[test]
+fn a_move_that_goes_back_keeps_a_copy_that_has_what_its_source_has_lost() {
+    let mut estate = Estate::start(3, 4);
+    let (shard, write) = shard_on(&estate, "pg2");
+    estate.psql("pg2", &write);
+    let mut held = estate.run_held_then_cut(
+        "following/before-LowerFence",
+        "switched/before-OpenTarget",
+        &["move", &shard.to_string(), "--to", "pg3", "--yes"],
+    );
+    let of_source = standby_behind(&estate, "pg2");
+    estate.psql("pg2", &write);
+    let last = estate.psql("pg2", &rows(shard));
+    wait_until(Duration::from_secs(60), "the new copy to have the row", || {
+        estate.psql("pg3", &rows(shard)) == last
+    });
+    let of_target = standby_behind(&estate, "pg3");
+    estate.psql("pg2", &write);
+    held.go_on();
+    assert_eq!(held.end().code, -1);
+    let id = estate.last_move(shard);
+    fail_over(&mut estate, "pg2", of_source);
+    fail_over(&mut estate, "pg3", of_target);
+    let back = ["abort", &id, "--yes", "--accept-loss"];
+    let kept = estate.run(&back);
+    assert_eq!(kept.code, 3, "{}", kept.stderr);
+    let says = format!("the copy of shard {shard} on pg3 may have rows that node pg2 has lost");
+    assert!(kept.stderr.contains(&says), "{}", kept.stderr);
+    assert_eq!((estate.state(&id).as_str(), estate.home(shard).as_str()), ("aborting", "pg2"));
+    assert_eq!(estate.psql("pg3", &rows(shard)), last);
+    estate.psql("pg2", &write);
+    estate.run(&back).ok();
+    assert_eq!(estate.state(&id), "aborted");
+    estate.assert_no_trace(shard);
 }
 
 /// It went back without a word, and what the standby had not got was gone with the target.

@@ -2,9 +2,11 @@
 SELECT problem, hint FROM unnest($1::text[], $2::text[], $3::text[]) AS needed(kind, name, home)
  CROSS JOIN LATERAL (
     SELECT format('%s %I is missing', kind, name),
-           CASE kind WHEN 'role' THEN format('CREATE ROLE %I;', name)
+           CASE WHEN kind = 'role' AND name ~ '^(shardid/|shardid_(move|back)_[0-9]+$)'
+                THEN format('it is the program''s own on the node that has the shard: take from %I there what the shard names it for, by REVOKE, or give it another owner', name)
+                ELSE CASE kind WHEN 'role' THEN format('CREATE ROLE %I;', name)
                 WHEN 'tablespace' THEN format('CREATE TABLESPACE %I LOCATION ...;', name)
-                ELSE format('CREATE EXTENSION %I SCHEMA %I;', name, home) END
+                ELSE format('CREATE EXTENSION %I SCHEMA %I;', name, home) END END
      WHERE CASE kind WHEN 'role' THEN NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name)
                 WHEN 'tablespace' THEN NOT EXISTS (SELECT FROM pg_tablespace WHERE spcname = name)
                 ELSE NOT EXISTS (SELECT FROM pg_extension WHERE extname = name) END

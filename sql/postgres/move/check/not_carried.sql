@@ -18,6 +18,9 @@ SELECT 'comments' AS kind,
  -- What a server makes by itself with something else, pg_dump does not write, nor what is said of it.
  WHERE EXISTS (SELECT FROM pg_trigger t WHERE d.classoid = 'pg_trigger'::regclass AND t.oid = d.objoid AND (t.tgisinternal OR t.tgparentid <> 0))
     OR EXISTS (SELECT FROM pg_constraint k WHERE d.classoid = 'pg_constraint'::regclass AND k.oid = d.objoid AND (NOT k.conislocal OR k.conparentid <> 0))
+    OR d.classoid = 'pg_class'::regclass AND d.objsubid < 0
+    OR EXISTS (SELECT FROM pg_depend p WHERE d.classoid = 'pg_proc'::regclass AND p.classid = d.classoid AND p.objid = d.objoid
+                  AND p.deptype = 'i' AND p.refclassid = 'pg_type'::regclass)
     OR EXISTS (SELECT FROM pg_rewrite r WHERE d.classoid = 'pg_rewrite'::regclass AND r.oid = d.objoid AND r.rulename = '_RETURN')
     OR EXISTS (SELECT FROM pg_type t WHERE d.classoid = 'pg_type'::regclass AND t.oid = d.objoid
                   AND (t.typtype = 'm' OR EXISTS (SELECT FROM pg_type e WHERE e.typarray = t.oid)
@@ -28,6 +31,12 @@ SELECT 'indexes that are not valid' AS kind,
   FROM pg_index x JOIN inside i ON i.classid = 'pg_class'::regclass AND i.objid = x.indexrelid
   JOIN pg_class c ON c.oid = x.indexrelid AND c.relkind = 'i'
  WHERE NOT x.indisvalid
+UNION
+SELECT 'names of foreign keys' AS kind,
+       format('foreign key %s of partition %s has the name that it had before it was attached, which stays behind', k.conname, k.conrelid::regclass), false
+  FROM pg_constraint k JOIN inside i ON i.classid = 'pg_constraint'::regclass AND i.objid = k.oid
+  JOIN pg_constraint p ON p.oid = k.conparentid AND p.contype = 'f'
+ WHERE k.contype = 'f' AND k.conname <> p.conname AND k.conrelid <> p.conrelid
 UNION
 SELECT 'event triggers' AS kind,
        pg_describe_object('pg_event_trigger'::regclass, e.oid, 0) || ' stays behind', true
