@@ -275,14 +275,8 @@ async fn open(
     journal.note_opening(record).await?;
     // Nobody has held the sequences of the source since the program there was cut, and it may have been open again.
     fence::open_on(target, file, record, version, known, Elsewhere::Lost).await?;
-    let at_end = sqlx::query_scalar(sql!("move/sequence/at_end.sql"));
-    let at_end: Vec<String> = target.column(at_end.bind(record.schema.as_str())).await?;
-    if !is_noted && !at_end.is_empty() {
-        let Move { shard, source, target, .. } = record;
-        talk::line(format_args!(
-            "  shard {shard}: {target} has lost where these sequences stood, and they give nothing: {}; give each its bounds by `ALTER SEQUENCE … MINVALUE … MAXVALUE …`, and by `SELECT setval(…)` a number beyond all that {source} can have given",
-            at_end.join(", ")
-        ));
+    if !is_noted {
+        sequences::say_at_end(target, record).await?;
     }
     if record.kind == MoveKind::Copy {
         talk::line(format_args!(

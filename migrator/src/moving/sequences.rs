@@ -24,6 +24,7 @@ use super::outcome::Fence;
 use super::stream;
 use crate::failure::Failure;
 use crate::postgres::sql;
+use crate::talk;
 
 /// The longest that the fence waits for transactions that have called `nextval`.
 const HOLD_MS_MAX: u128 = 400;
@@ -137,6 +138,20 @@ pub(super) async fn noted(target: &mut MoveSession, record: &Move) -> Result<Vec
         .bind(record.shard.as_sql())
         .bind(record.id);
     target.column(query).await
+}
+
+/// Names the sequences of a copy that was opened without a note of how they go on.
+pub(super) async fn say_at_end(target: &mut MoveSession, record: &Move) -> Result<(), Failure> {
+    let at_end = sqlx::query_scalar(sql!("move/sequence/at_end.sql"));
+    let at_end: Vec<String> = target.column(at_end.bind(record.schema.as_str())).await?;
+    if !at_end.is_empty() {
+        let Move { shard, source, target, .. } = record;
+        talk::line(format_args!(
+            "  shard {shard}: {target} has lost where these sequences stood, and they give nothing: {}; give each its bounds by `ALTER SEQUENCE … MINVALUE … MAXVALUE …`, and by `SELECT setval(…)` a number beyond all that {source} can have given",
+            at_end.join(", ")
+        ));
+    }
+    Ok(())
 }
 
 /// Has sessions ready, so that the fence need not wait for them.

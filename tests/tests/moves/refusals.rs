@@ -171,6 +171,8 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
         "by_text",
         "privileges of type by_range",
         "privileges of type spans",
+        "function shard_0000.spans",
+        "function shard_0000.spans_multirange",
         "type hstore",
         "pg_trgm needs",
         "belongs to extension pg_trgm",

@@ -86,13 +86,14 @@ SELECT format('the privileges of %s are not carried', pg_describe_object('pg_typ
    AND ARRAY(SELECT a::text FROM aclexplode(t.typacl) a ORDER BY 1) <> ARRAY(SELECT a::text FROM aclexplode(acldefault('T', t.typowner)) a ORDER BY 1)
    AND t.typacl IS NOT NULL
 UNION ALL
-SELECT format('who owns %1$s, who may call it or what it costs is not carried', pg_describe_object('pg_proc'::regclass, p.oid, 0)),
+SELECT format('who owns %1$s, who may call it and how it runs is not carried', pg_describe_object('pg_proc'::regclass, p.oid, 0)),
        'set that back to what the functions of a new range type have'
   FROM pg_proc p
   JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'i' AND d.refclassid = 'pg_type'::regclass
   JOIN pg_type t ON t.oid = d.refobjid
  WHERE p.pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
-   AND (p.proowner <> t.typowner OR p.procost <> 1 OR p.proconfig IS NOT NULL
+   AND (p.proowner <> t.typowner OR p.procost <> 1 OR p.proconfig IS NOT NULL OR p.prosecdef OR p.proleakproof
+        OR p.provolatile <> 'i' OR p.proparallel <> 's' OR p.proisstrict <> starts_with(p.prosrc, 'multirange')
         OR p.proacl IS NOT NULL
            AND ARRAY(SELECT a::text FROM aclexplode(p.proacl) a ORDER BY 1) <> ARRAY(SELECT a::text FROM aclexplode(acldefault('f', p.proowner)) a ORDER BY 1))
 UNION ALL
