@@ -195,14 +195,14 @@ fn without_fence(record: &Move) -> Failure {
         .standing()
 }
 
-/// Says that a node is restored and not adopted yet, if it is: it gives no ids until then.
+/// Says that a node is restored and not adopted yet, if it is.
 async fn say_restored(file: &ClusterFile, server: &mut MoveSession) -> Result<(), Failure> {
     let (catalog, _) = ids::catalog(file).await?;
     let identity = identity(server).await?;
     if catalog.another_database(&server.node, &identity).is_some() {
         let node = &server.node;
         talk::line(format_args!(
-            "  node {node} is another database than before, and gives no ids until `shardid apply --adopt {node}`"
+            "  node {node} is another database than before: `shardid apply --adopt {node}` takes it for the same node"
         ));
     }
     Ok(())

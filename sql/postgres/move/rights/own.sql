@@ -1,5 +1,5 @@
--- Whether a role ($1, quoted) is one that the program has made: that of a stream owns its subscription, and one by which a node
--- follows may do what nobody gives who is not a superuser, or has it all.
+-- Whether a role ($1, quoted) was made by the program: the role of a stream owns its subscription, and one by which a node follows
+-- ($2: how its name begins) has attributes that only a superuser grants.
 SELECT EXISTS (
     SELECT FROM pg_roles r
      WHERE quote_ident(r.rolname) = $1
