@@ -6,6 +6,17 @@ use crate::names::NodeName;
 /// What the names of all such roles begin with.
 pub const FOLLOWER_PREFIX: &str = "shardid/";
 
+/// Whether a role has the name of one of the program's own: by which a node follows others, or that of a stream.
+#[must_use]
+pub fn is_own_role(name: &str) -> bool {
+    let of_stream = |prefix| {
+        let number = name.strip_prefix(prefix);
+        number.is_some_and(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    name.starts_with(FOLLOWER_PREFIX)
+        || ["shardid_move_", "shardid_back_"].into_iter().any(of_stream)
+}
+
 /// The longest part of a node's name in that of its role: an identifier has 63 bytes.
 const NODE_MAX: usize = 38;
 
@@ -90,6 +101,12 @@ mod tests {
             assert!(one.len() <= 63 && one.starts_with(FOLLOWER_PREFIX), "{one}");
             assert!(!all[..i].contains(one), "{one} twice");
         }
+        assert!(all.iter().all(|name| is_own_role(name)) && is_own_role("shardid_back_70"));
+        assert!(
+            !["shardid", "shardid_move_", "shardid_move_team", "my_shardid_move_5"]
+                .into_iter()
+                .any(is_own_role)
+        );
         // It is looked for by this name in clusters that there are already.
         assert_eq!(all[0], "shardid/pg1/8fbb4cdd69f90ec1");
     }

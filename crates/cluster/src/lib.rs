@@ -33,7 +33,9 @@ pub use ahead::{
     Ahead, Descent, Lineage, Origin, Whole, ahead, copy_ahead, lost, unnoted_copy_ahead,
 };
 pub use declared::{Declared, DeclaredError, DeclaredNode, DeclaredTicket, Engine};
-pub use follower::{FOLLOWER_PREFIX, FollowerRole, Stream, StreamFault, follower_role};
+pub use follower::{
+    FOLLOWER_PREFIX, FollowerRole, Stream, StreamFault, follower_role, is_own_role,
+};
 pub use identity::Identity;
 pub use map::{MapChange, MapVersion, ShardMap, changes};
 pub use moving::{

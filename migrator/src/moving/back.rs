@@ -14,6 +14,7 @@ use super::fence;
 use super::home::{Home, is_open, named_elsewhere};
 use super::journal::{Move, MoveJournal};
 use super::move_session::MoveSession;
+use super::sequences;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::sql;
@@ -250,5 +251,6 @@ pub(super) async fn open_on_source(
             .bind(rules.as_str());
         known.rules = source.column(bound).await?;
     }
-    fence::open_on(source, file, record, version, known, Elsewhere::of_source(record)).await
+    fence::open_on(source, file, record, version, known, Elsewhere::of_source(record)).await?;
+    sequences::say_at_end(source, record, record.rules.as_deref()).await
 }

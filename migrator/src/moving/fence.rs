@@ -240,7 +240,6 @@ pub(super) async fn open(
     let version = context.journal.version_of(context.record.shard).await?;
     let mut known = Generators::of(&mut context.source, context.record.shard).await?;
     known.rules = sequences::noted(&mut context.target, &context.record).await?;
-    let is_noted = !known.rules.is_empty();
     let mut opening = match context.locked {
         true => context.opening.take(),
         false => None,
@@ -248,10 +247,7 @@ pub(super) async fn open(
     let opener = opening.as_mut();
     open_by(&mut context.target, opener, context.file, &context.record, version, known, elsewhere)
         .await?;
-    match is_noted {
-        true => Ok(()),
-        false => sequences::say_at_end(&mut context.target, &context.record).await,
-    }
+    sequences::say_at_end(&mut context.target, &context.record, None).await
 }
 
 /// The same with a session on the target alone: the source may be gone.

@@ -268,16 +268,12 @@ async fn open(
     }
     // An old copy that is gone back to knows; a new one has the name that shards are made with.
     let mut known = Generators::of(target, record.shard).await?;
-    let noted = sequences::noted(target, record).await?;
-    let is_noted = !noted.is_empty();
-    known.rules = noted;
+    known.rules = sequences::noted(target, record).await?;
     let version = journal.version_of(record.shard).await?;
     journal.note_opening(record).await?;
     // Nobody has held the sequences of the source since the program there was cut, and it may have been open again.
     fence::open_on(target, file, record, version, known, Elsewhere::Lost).await?;
-    if !is_noted {
-        sequences::say_at_end(target, record).await?;
-    }
+    sequences::say_at_end(target, record, None).await?;
     if record.kind == MoveKind::Copy {
         talk::line(format_args!(
             "  shard {}: which of its sequences are id sequences, {} alone knew: say `SELECT create_id_sequence(…)` on {} for each that is refused",

@@ -496,7 +496,7 @@ impl MoveSession {
 const NO_RIGHT: &str = "42501";
 
 /// Why a superuser has no right.
-const NO_RIGHT_OF_OTHERS: &str = "while a definition is made, functions that it calls run with the rights of the table's owner, where they are that role's, and with those of PUBLIC otherwise: ALTER TABLE ... OWNER TO the owner of the functions, or grant PUBLIC what they need; then abort, and move it again";
+const NO_RIGHT_OF_OTHERS: &str = "while a definition is made, functions that it calls run with the rights of the table's owner, where they are that role's, and with those of PUBLIC otherwise: have one role own the table and the functions; then abort, and move it again";
 
 /// What a server says where two functions fit a call alike.
 const AMBIGUOUS: &str = "42725";

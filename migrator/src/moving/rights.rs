@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use shardid_cluster::{FOLLOWER_PREFIX, NodeName};
+use shardid_cluster::{FOLLOWER_PREFIX, NodeName, is_own_role};
 
 use super::move_session::MoveSession;
 use super::problem::Problem;
@@ -91,7 +91,7 @@ pub(super) async fn other_rights(
         let names = way.iter().flat_map(|(member, of)| [member, of]).cloned().collect();
         let other = memberships(without, names).await?;
         let nodes = (with.node.clone(), without.node.clone());
-        let per_grant = (major_of(with) >= 16, major_of(without) >= 16);
+        let per_grant = major_of(with) >= 16;
         let hint = same_on_both(alone, way, (&one, &other), (&nodes.0, &nodes.1), per_grant);
         problems.push((said(alone), hint));
     }
@@ -136,7 +136,7 @@ async fn past_policies(
             let hint = match is_own(role) {
                 true => not_made_by_us(role, with, without).await?,
                 false => format!(
-                    "`ALTER ROLE {role} NOBYPASSRLS;` on {}, or `ALTER ROLE {role} BYPASSRLS;` on {}",
+                    "`ALTER ROLE {role} NOBYPASSRLS;` on {}, or have it pass by policies on {} as well, by those of all tables there",
                     with.node, without.node
                 ),
             };
@@ -149,14 +149,9 @@ async fn past_policies(
     Ok(problems)
 }
 
-/// Whether a role, quoted, has the name of one of the program's own: by which a node follows others, or of a stream.
+/// Whether a role, quoted, has the name of one of the program's own.
 fn is_own(role: &str) -> bool {
-    let name = role.trim_start_matches('"');
-    let of_stream = |prefix| {
-        let number = name.strip_prefix(prefix);
-        number.is_some_and(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    name.starts_with(FOLLOWER_PREFIX) || of_stream("shardid_move_") || of_stream("shardid_back_")
+    is_own_role(role.trim_matches('"'))
 }
 
 /// What is to be done where such a role has other rights on one node than on the other. To give one what it lacks would give
@@ -282,52 +277,48 @@ fn path(memberships: &Memberships, from: &str, to: &str, inherits: bool) -> Vec<
     Vec::new()
 }
 
-/// What makes it the same on both nodes, of which the first one has the right, in this way.
+/// What takes the right away on the first node, which has it in this way; and what the other one lacks. No statement gives a
+/// right: a role may be more on one node than it is on the other.
 fn same_on_both(
     alone: &Alone,
     way: Vec<Edge>,
     (one, other): (&Memberships, &Memberships),
     (with, without): (&NodeName, &NodeName),
-    (per_grant_with, per_grant_without): (bool, bool),
+    per_grant: bool,
 ) -> String {
-    let mut here = Vec::new();
-    let mut there = None;
+    let mut lacks = Vec::new();
+    let mut take_away = None;
     // No role is a member of one that is a member of it.
-    let mut is_grantable = true;
-    for (member, of) in way {
-        let edge = (member, of);
+    let mut may_be_made = true;
+    for edge in way {
         let (role, group) = &edge;
         match other.get(&edge) {
             None => {
-                is_grantable &= path(other, group, role, false).is_empty();
-                here.push(format!("GRANT {group} TO {role};"));
-                there = there.or(Some(format!("REVOKE {group} FROM {role};")));
+                may_be_made &= path(other, group, role, false).is_empty();
+                lacks.push(format!("role {role} is no member of role {group}"));
+                take_away = take_away.or(Some(format!("REVOKE {group} FROM {role};")));
             }
             Some(false) if alone.has && one.get(&edge) == Some(&true) => {
-                here.push(inherit(role, group, per_grant_without, true));
-                there = there.or(Some(inherit(role, group, per_grant_with, false)));
+                lacks.push(format!("role {role} does not inherit from role {group}"));
+                take_away = take_away.or(Some(match per_grant {
+                    true => format!("GRANT {group} TO {role} WITH INHERIT FALSE;"),
+                    false => format!("ALTER ROLE {role} NOINHERIT;"),
+                }));
             }
             Some(_) => {}
         }
     }
-    match there {
-        Some(there) if !is_grantable => format!("`{there}` on {with}"),
-        Some(there) => format!("`{}` on {without}, or `{there}` on {with}", here.join(" ")),
+    match take_away {
+        Some(take_away) if !may_be_made => format!("`{take_away}` on {with}"),
+        Some(take_away) => format!(
+            "on {without} {}: `{take_away}` on {with}, or change that on {without} once you have seen what these roles may do there",
+            lacks.join(", and ")
+        ),
         // As of who owns the database, or may not SET ROLE to it.
         None => format!(
             "have role {} be a member of role {} in the same way on {with} and on {without}: `\\drg` of psql, or pg_auth_members, shows how it is; and have the database have the same owner",
             alone.role, alone.by
         ),
-    }
-}
-
-/// A statement that has a member inherit, or not.
-fn inherit(role: &str, group: &str, per_grant: bool, inherits: bool) -> String {
-    match (per_grant, inherits) {
-        (true, true) => format!("GRANT {group} TO {role} WITH INHERIT TRUE;"),
-        (true, false) => format!("GRANT {group} TO {role} WITH INHERIT FALSE;"),
-        (false, true) => format!("ALTER ROLE {role} INHERIT;"),
-        (false, false) => format!("ALTER ROLE {role} NOINHERIT;"),
     }
 }
 
@@ -347,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_has_what_makes_it_the_same_and_can_be_done() {
+    fn a_hint_gives_no_right_and_can_be_done() {
         let node = |name: &str| name.parse::<NodeName>().expect("it is a name");
         let (with, without) = (node("a"), node("b"));
         let alone = Alone {
@@ -362,13 +353,24 @@ mod tests {
             memberships(&[("r", "m", true), ("m", "g", true), ("r", "n", false), ("n", "g", true)]);
         let hint = |other: &[(&str, &str, bool)]| {
             let way = path(&one, "r", "g", true);
-            same_on_both(&alone, way, (&one, &memberships(other)), (&with, &without), (true, false))
+            same_on_both(&alone, way, (&one, &memberships(other)), (&with, &without), true)
         };
-        assert_eq!(hint(&[("m", "g", true)]), "`GRANT m TO r;` on b, or `REVOKE m FROM r;` on a");
-        assert_eq!(hint(&[]), "`GRANT m TO r; GRANT g TO m;` on b, or `REVOKE m FROM r;` on a");
+        let then = "or change that on b once you have seen what these roles may do there";
+        assert_eq!(
+            hint(&[("m", "g", true)]),
+            format!("on b role r is no member of role m: `REVOKE m FROM r;` on a, {then}")
+        );
+        assert_eq!(
+            hint(&[]),
+            format!(
+                "on b role r is no member of role m, and role m is no member of role g: `REVOKE m FROM r;` on a, {then}"
+            )
+        );
         assert_eq!(
             hint(&[("r", "m", false), ("m", "g", true)]),
-            "`ALTER ROLE r INHERIT;` on b, or `GRANT m TO r WITH INHERIT FALSE;` on a"
+            format!(
+                "on b role r does not inherit from role m: `GRANT m TO r WITH INHERIT FALSE;` on a, {then}"
+            )
         );
         // It is a member the other way round there.
         assert_eq!(hint(&[("g", "x", true), ("x", "m", true)]), "`REVOKE m FROM r;` on a");

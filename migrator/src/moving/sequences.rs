@@ -140,14 +140,24 @@ pub(super) async fn noted(target: &mut MoveSession, record: &Move) -> Result<Vec
     target.column(query).await
 }
 
-/// Names the sequences of a copy that was opened without a note of how they go on.
-pub(super) async fn say_at_end(target: &mut MoveSession, record: &Move) -> Result<(), Failure> {
-    let at_end = sqlx::query_scalar(sql!("move/sequence/at_end.sql"));
-    let at_end: Vec<String> = target.column(at_end.bind(record.schema.as_str())).await?;
+/// Names the sequences of a shard that was opened on a node which stay at their end: nothing is known of how they go on, by a
+/// list of how they were bound, or by what is noted there.
+pub(super) async fn say_at_end(
+    server: &mut MoveSession,
+    record: &Move,
+    rules: Option<&str>,
+) -> Result<(), Failure> {
+    let at_end = sqlx::query_scalar(sql!("move/sequence/at_end.sql"))
+        .bind(record.schema.as_str())
+        .bind(rules.unwrap_or("[]").to_owned())
+        .bind(record.stream())
+        .bind(record.id);
+    let at_end: Vec<String> = server.column(at_end).await?;
     if !at_end.is_empty() {
-        let Move { shard, source, target, .. } = record;
         talk::line(format_args!(
-            "  shard {shard}: {target} has lost where these sequences stood, and they give nothing: {}; give each its bounds by `ALTER SEQUENCE … MINVALUE … MAXVALUE …`, and by `SELECT setval(…)` a number beyond all that {source} can have given",
+            "  shard {}: {} does not know how these sequences went on, and they give nothing: {}; give each its bounds by `ALTER SEQUENCE … MINVALUE … MAXVALUE …`, and by `SELECT setval(…)` a number beyond all that any copy of the shard has given",
+            record.shard,
+            server.node,
             at_end.join(", ")
         ));
     }

@@ -233,7 +233,7 @@ fn a_role_that_others_have_a_part_in_is_made_anew() {
     estate.psql("pg1", &format!("CREATE FUNCTION public.f() RETURNS int LANGUAGE sql SECURITY DEFINER RETURN 1; ALTER FUNCTION public.f() OWNER TO \"{follower}\""));
     let refused = run(&estate, &["apply", "--yes"]).refused();
     assert!(
-        refused.contains("owner of function public.f()") && refused.contains("REASSIGN OWNED BY"),
+        refused.contains("owner of function public.f()") && refused.contains("RENAME TO"),
         "{refused}"
     );
     estate.psql("pg1", "ALTER FUNCTION public.f() OWNER TO intruder");

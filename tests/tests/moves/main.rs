@@ -4,6 +4,7 @@
 mod ahead;
 mod another_database;
 mod applications;
+mod at_end;
 mod behalf;
 mod behind;
 mod by_hand;

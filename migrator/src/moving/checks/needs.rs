@@ -1,6 +1,6 @@
 //! What a shard's schema needs of the server it is to go to.
 
-use shardid_cluster::Shard;
+use shardid_cluster::{Shard, is_own_role};
 
 use crate::failure::Failure;
 use crate::moving::move_session::MoveSession;
@@ -109,7 +109,8 @@ pub(super) async fn target_problems(
     needs: Needs,
 ) -> Result<Vec<Problem>, Failure> {
     let query = sqlx::query_as(sql!("move/check/has.sql"));
-    let query = query.bind(needs.kinds).bind(needs.names).bind(needs.homes);
+    let own: Vec<String> = needs.names.iter().filter(|name| is_own_role(name)).cloned().collect();
+    let query = query.bind(needs.kinds).bind(needs.names).bind(needs.homes).bind(own);
     let mut problems: Vec<Problem> = target.rows(query).await?;
     let query = sqlx::query_as(sql!("move/check/has_layouts.sql"))
         .bind(needs.layouts)

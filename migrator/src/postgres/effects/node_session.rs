@@ -148,7 +148,7 @@ impl NodeSession {
         };
         self.carry_out(statements).await.map_err(|failure| {
             failure.hint(format!(
-                "what it owns would have its rights: `REASSIGN OWNED BY \"{role}\" TO …` there, then `shardid apply`"
+                "what it owns would have its rights: `ALTER ROLE \"{role}\" NOLOGIN; ALTER ROLE \"{role}\" RENAME TO ...;` there, then `shardid apply`"
             ))
         })
     }

@@ -1,8 +1,9 @@
--- Which of the needed things ($1 kinds, $2 names, $3 the schemas of extensions) a server has not.
+-- Which of the needed things ($1 kinds, $2 names, $3 the schemas of extensions) a server has not. $4: the names of the program's own
+-- roles.
 SELECT problem, hint FROM unnest($1::text[], $2::text[], $3::text[]) AS needed(kind, name, home)
  CROSS JOIN LATERAL (
     SELECT format('%s %I is missing', kind, name),
-           CASE WHEN kind = 'role' AND name ~ '^(shardid/|shardid_(move|back)_[0-9]+$)'
+           CASE WHEN kind = 'role' AND name = ANY ($4::text[])
                 THEN format('it is the program''s own on the node that has the shard: take from %I there what the shard names it for, by REVOKE, or give it another owner', name)
                 ELSE CASE kind WHEN 'role' THEN format('CREATE ROLE %I;', name)
                 WHEN 'tablespace' THEN format('CREATE TABLESPACE %I LOCATION ...;', name)

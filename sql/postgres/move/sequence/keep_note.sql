@@ -3,7 +3,8 @@
 -- One that is noted already keeps its name: the copy's is not renamed with the original. What was made under such a name
 -- since is none of the copy's. After the switch ($5) none goes back behind what was noted before it: a server that was promoted
 -- may stand where it stood earlier. What was found open ($6), as where it was promoted, tells no more than that: it may lack what was
--- changed before the switch, or have got what the copy has not. One is known by its number, or in another database ($7), as where
+-- changed before the switch, or have got what the copy has not; and where nothing was noted before, of generators alone, which go on
+-- above all that can have been given: the others stay at their end. One is known by its number, or in another database ($7), as where
 -- that was restored, by its name.
 WITH stream AS (
     SELECT s.subname, d.note, coalesce(d.note ~ format('^{"move": %s, "sequences": ', coalesce(nullif($3::bigint, 0)::text, '[0-9]+')), false) AS is_noted
@@ -33,7 +34,7 @@ WITH stream AS (
      WHERE now.is_now
 ), noted AS (
     SELECT q.at, q.noted || jsonb_build_object('name', q.name) || q.further AS noted FROM named q
-     WHERE NOT (q.is_new AND (q.is_taken OR $6::boolean AND EXISTS (SELECT FROM entry b WHERE NOT b.is_now)))
+     WHERE NOT (q.is_new AND (q.is_taken OR $6::boolean AND (q.noted ->> 'layout' IS NULL OR EXISTS (SELECT FROM entry b WHERE NOT b.is_now))))
     UNION ALL
     -- What is there no more, or not yet.
     SELECT NULL, b.noted FROM entry b
