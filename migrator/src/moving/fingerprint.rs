@@ -39,7 +39,11 @@ pub(super) fn is_one(text: &str) -> bool {
 
 async fn queries(server: &mut MoveSession) -> Result<FingerprintQueries, Failure> {
     if server.fingerprint.is_none() {
-        let query = sqlx::query_as(sql!("move/carry/fingerprint.sql"));
+        let query = sqlx::query_as(sql!(
+            "move/carry/physical.sql",
+            "move/carry/of_schema.sql",
+            "move/carry/fingerprint.sql"
+        ));
         server.fingerprint = server.row(query).await?;
     }
     Ok(server.fingerprint.clone().expect("the query gives a row"))

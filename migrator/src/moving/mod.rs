@@ -13,6 +13,7 @@ mod back;
 mod bound;
 mod capacity;
 mod carry;
+mod catalog_rows;
 mod checks;
 mod claimed;
 mod clean;

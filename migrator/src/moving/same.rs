@@ -54,6 +54,7 @@ impl Comparison {
         };
         older == newer
             || reprinted::is_same(&older, &newer)
+            || what.starts_with("POLICY ") && up_to_order_of_roles(&older, &newer)
             || DIFFERENCES.iter().filter(applies).any(|known| (known.is_same)(&older, &newer))
     }
 }
@@ -108,6 +109,20 @@ fn up_to_locale(older: &str, newer: &str) -> bool {
     without(older).is_some_and(|older| Some(older) == without(newer))
 }
 
+/// The roles of a policy are listed in the order in which a server has made them, or changed them last.
+fn up_to_order_of_roles(one: &str, other: &str) -> bool {
+    let sorted = |text: &str| {
+        let words: Vec<String> = tokens(text).into_iter().map(str::to_owned).collect();
+        let from = words.iter().position(|word| word == "TO").map_or(words.len(), |at| at + 1);
+        let ends = |word: &String| ["USING", "WITH", ";"].contains(&word.as_str());
+        let to = words[from..].iter().position(ends).map_or(words.len(), |at| from + at);
+        let mut roles: Vec<String> = words[from..to].to_vec();
+        roles.sort();
+        [words[..from].to_vec(), roles, words[to..].to_vec()].concat()
+    };
+    sorted(one) == sorted(other)
+}
+
 /// There is one privilege more, which its owner has.
 fn up_to_maintain(older: &str, newer: &str) -> bool {
     const ALL: &str = " SELECT,INSERT,REFERENCES,DELETE,TRIGGER,TRUNCATE,UPDATE ON TABLE ";
@@ -145,6 +160,18 @@ mod tests {
     fn differ(majors: (i32, i32), what: &str, one: &str, other: &str) -> bool {
         let of = |text: &str| Definitions::from([(what.to_owned(), text.to_owned())]);
         !Comparison { majors }.differences(&of(one), &of(other)).is_empty()
+    }
+
+    #[test]
+    fn the_roles_of_a_policy_are_a_set() {
+        let of = |roles: &str, using: &str| {
+            format!("Schema: s\nCREATE POLICY p ON s.t TO {roles} USING ({using});")
+        };
+        let policy = |one: &str, other: &str| differ((15, 15), "POLICY t p", one, other);
+        assert!(!policy(&of("a, \"b TO\"", "x"), &of("\"b TO\", a", "x")));
+        assert!(policy(&of("a, b", "x"), &of("a, c", "x")));
+        assert!(policy(&of("a, b", "x"), &of("b, a", "y")));
+        assert!(policy(&of("a, b", "x"), &of("a", "x")));
     }
 
     /// What an older and a newer server say of the same, and what neither may say for it.

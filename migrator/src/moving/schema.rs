@@ -24,7 +24,7 @@ use super::old_copy::check_owner;
 use super::outcome::Fence;
 use super::rights::other_rights;
 use super::same::{Comparison, Definitions, is_read};
-use super::{bound, key_states, row_guard, sequences, stream};
+use super::{bound, catalog_rows, key_states, row_guard, sequences, stream};
 use crate::cuts;
 use crate::failure::Failure;
 use crate::file::ClusterFile;
@@ -474,13 +474,12 @@ async fn try_late(context: &mut MoveContext<'_>, late: Vec<String>) -> Result<()
     quickly(context, vec!["ROLLBACK TO SAVEPOINT trial".to_owned()]).await
 }
 
-/// Looks at what was made on trial: pg_dump does not write how a table that inherits differs from its parent.
+/// Looks at what was made on trial: pg_dump does not write all that a server knows.
 async fn check_tried(context: &mut MoveContext<'_>) -> Result<(), Failure> {
     check_made(context, true).await?;
-    let schema = context.record.schema.clone();
-    let here = shape(&mut context.source, &schema).await?;
-    let there = shape(&mut context.target, &schema).await?;
-    let differ = Comparison::of(&context.source, &context.target).differences(&here, &there);
+    let MoveContext { source, target, record, .. } = context;
+    let (schema, stream) = (record.schema.clone(), record.stream());
+    let differ = catalog_rows::differences(source, target, &schema, &stream).await?;
     if differ.is_empty() {
         return Ok(());
     }

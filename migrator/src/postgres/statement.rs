@@ -5,12 +5,7 @@ macro_rules! sql {
     ($path:literal) => {
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../sql/postgres/", $path))
     };
-    // A query over what the first says.
-    ($over:literal, $path:literal) => {
-        concat!(
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../sql/postgres/", $over)),
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../sql/postgres/", $path))
-        )
-    };
+    // A query over what the first ones say.
+    ($($path:literal),+) => { concat!($(sql!($path)),+) };
 }
 pub(crate) use sql;

@@ -289,8 +289,20 @@ fn what_cannot_be_made_after_the_copy_is_named_before_it() {
             "CREATE TABLE SCHEMA.parent (id int PRIMARY KEY, e text NOT NULL);
              CREATE TABLE SCHEMA.child (PRIMARY KEY (id)) INHERITS (SCHEMA.parent);
              ALTER TABLE SCHEMA.child ALTER e DROP NOT NULL",
-            "pg_dump does not carry these of schema SCHEMA: column e of child\n",
+            "pg_dump does not carry these of schema SCHEMA: table SCHEMA.child: column e, pg_attribute.attnotnull false, not true\n",
             "ALTER TABLE SCHEMA.child ALTER e SET NOT NULL",
+        ),
+        (
+            "CREATE TYPE SCHEMA.lengths AS RANGE (subtype = float8);
+             REVOKE EXECUTE ON FUNCTION SCHEMA.lengths(float8, float8) FROM PUBLIC",
+            "function SCHEMA.lengths(double precision,double precision): pg_proc.proacl",
+            "DROP TYPE SCHEMA.lengths",
+        ),
+        (
+            "CREATE TYPE SCHEMA.lengths AS RANGE (subtype = float8);
+             ALTER FUNCTION SCHEMA.lengths(float8, float8) OWNER TO pg_monitor",
+            "function SCHEMA.lengths(double precision,double precision): pg_proc.proowner \"pg_monitor\", not null",
+            "ALTER FUNCTION SCHEMA.lengths(float8, float8) OWNER TO postgres; ALTER TYPE SCHEMA.lengths OWNER TO postgres",
         ),
     ] {
         let of = |text: &str| text.replace("SCHEMA", &schema);

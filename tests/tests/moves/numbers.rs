@@ -17,7 +17,7 @@ const SAMPLE: usize = 4;
 const CLOSED: &str = "2200H";
 
 /// Sequences of every kind, none of which comes round within a test.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 12] = [
     "plain",
     "cached",
     "down",
@@ -27,8 +27,6 @@ const NAMES: [&str; 14] = [
     "wheel",
     "wheel_down",
     "late",
-    "unlogged",
-    "unlogged_down",
     "counted_id_seq",
     "counted_serial_seq",
     "shard_id_seq",
@@ -59,8 +57,6 @@ impl Drawn {
                  CREATE SEQUENCE {schema}.wheel MINVALUE -5 MAXVALUE 100000 START 7 CYCLE;
                  CREATE SEQUENCE {schema}.wheel_down AS int INCREMENT -3 MINVALUE -100000 MAXVALUE 5 START -1 CYCLE CACHE 3;
                  CREATE SEQUENCE {schema}.late INCREMENT 10 START 1000;
-                 CREATE UNLOGGED SEQUENCE {schema}.unlogged START 3;
-                 CREATE UNLOGGED SEQUENCE {schema}.unlogged_down AS smallint INCREMENT -1;
                  CREATE TABLE {schema}.counted (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, serial bigserial);"
             ),
         );

@@ -49,6 +49,8 @@ ALTER INDEX "@".customer_shout_idx ALTER COLUMN 1 SET STATISTICS 30;
 DROP INDEX "@"."by what mood";
 CREATE INDEX "by mood" ON "@".customer (mood);
 ALTER SEQUENCE "@".invoice INCREMENT 7;
+ALTER SEQUENCE "@".quick SET UNLOGGED;
+ALTER SEQUENCE "@".quick SET LOGGED;
 ALTER SEQUENCE "@".invoice CACHE 3;
 ALTER SEQUENCE "@".invoice OWNED BY "@".orders.total;
 ALTER SEQUENCE "@".invoice OWNED BY NONE;

@@ -13,7 +13,7 @@ SELECT problem, hint FROM unnest($1::text[], $2::text[], $3::text[]) AS needed(k
                 ELSE NOT EXISTS (SELECT FROM pg_extension WHERE extname = name) END
     UNION ALL
     SELECT format('extension %I is in schema %I, and in schema %I where the shard is', name, n.nspname, home),
-           format('ALTER EXTENSION %I SET SCHEMA %I;', name, home)
+           format('have extension %I be in the same schema on both nodes; it is the whole database''s, and goes from whoever uses it where it is', name)
       FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
      WHERE kind = 'extension' AND e.extname = name AND n.nspname <> home
  ) AS found(problem, hint)

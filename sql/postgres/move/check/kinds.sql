@@ -3,15 +3,17 @@
 SELECT CASE
            WHEN c.relkind = 'f' THEN format('%I.%I is a foreign table', n.nspname, c.relname)
            WHEN c.relkind = 'm' THEN format('%I.%I is a materialized view, whose rows are not carried', n.nspname, c.relname)
+           WHEN c.relkind = 'S' THEN format('sequence %I.%I is unlogged, and gives numbers again after a crash', n.nspname, c.relname)
            ELSE format('%I.%I is unlogged, and its rows are not carried', n.nspname, c.relname)
        END AS problem,
        CASE
            WHEN c.relkind = 'f' THEN format('DROP FOREIGN TABLE %I.%I; and make it anew on the other node', n.nspname, c.relname)
            WHEN c.relkind = 'm' THEN format('DROP MATERIALIZED VIEW %I.%I; and make it anew on the other node', n.nspname, c.relname)
+           WHEN c.relkind = 'S' THEN format('ALTER SEQUENCE %I.%I SET LOGGED;', n.nspname, c.relname)
            ELSE format('ALTER TABLE %I.%I SET LOGGED;', n.nspname, c.relname)
        END AS hint
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
- WHERE n.nspname = $1 AND (c.relkind IN ('f', 'm') OR (c.relkind IN ('r', 'p') AND c.relpersistence = 'u'))
+ WHERE n.nspname = $1 AND (c.relkind IN ('f', 'm') OR (c.relkind IN ('r', 'p', 'S') AND c.relpersistence = 'u'))
 UNION ALL
 SELECT format('trigger %I of %I.%I fires on replicated rows too, and would fire twice', t.tgname, n.nspname, c.relname),
        format('ALTER TABLE %I.%I ENABLE TRIGGER %I; or drop it until the move is over', n.nspname, c.relname, t.tgname)
@@ -85,17 +87,6 @@ SELECT format('the privileges of %s are not carried', pg_describe_object('pg_typ
    AND (t.typtype = 'm' OR EXISTS (SELECT FROM pg_class c WHERE c.oid = t.typrelid AND c.relkind <> 'c'))
    AND ARRAY(SELECT a::text FROM aclexplode(t.typacl) a ORDER BY 1) <> ARRAY(SELECT a::text FROM aclexplode(acldefault('T', t.typowner)) a ORDER BY 1)
    AND t.typacl IS NOT NULL
-UNION ALL
-SELECT format('who owns %1$s, who may call it and how it runs is not carried', pg_describe_object('pg_proc'::regclass, p.oid, 0)),
-       'set that back to what the functions of a new range type have'
-  FROM pg_proc p
-  JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'i' AND d.refclassid = 'pg_type'::regclass
-  JOIN pg_type t ON t.oid = d.refobjid
- WHERE p.pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
-   AND (p.proowner <> t.typowner OR p.procost <> 1 OR p.proconfig IS NOT NULL OR p.prosecdef OR p.proleakproof
-        OR p.provolatile <> 'i' OR p.proparallel <> 's' OR p.proisstrict <> starts_with(p.prosrc, 'multirange')
-        OR p.proacl IS NOT NULL
-           AND ARRAY(SELECT a::text FROM aclexplode(p.proacl) a ORDER BY 1) <> ARRAY(SELECT a::text FROM aclexplode(acldefault('f', p.proowner)) a ORDER BY 1))
 UNION ALL
 -- A row is found by a hash of numbers that are others on another server.
 SELECT format('%s is partitioned by HASH of a value of type %s, of which each server has hashes of its own', c.oid::regclass, found.type),
