@@ -172,7 +172,7 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
         false => BTreeMap::new(),
     };
     let look = |record: &Move, beside: &Beside<'_>| {
-        let Move { id, state, shard, source, .. } = record;
+        let Move { id, state, shard, source, target, .. } = record;
         if *state == MoveState::Aborted {
             return Ok(Todo::Nothing("is aborted already".to_owned()));
         }
@@ -201,7 +201,12 @@ pub(super) async fn abort(file: Option<&Path>, args: &Abort) -> Result<(), Failu
         let failure = Failure::new(format!("move {id} is {state} and cannot be aborted"));
         Err(match state {
             MoveState::Done => failure.hint(beside.way_back(*shard, source)),
-            _ => failure.standing().hint(format!("`shardid resume {id}` goes on")),
+            _ => failure
+                .detail(format!(
+                    "where {target} never comes back: `shardid abort {id} --gone {target}`"
+                ))
+                .standing()
+                .hint(format!("`shardid resume {id}` goes on")),
         })
     };
     let mut failures = Vec::new();

@@ -42,6 +42,8 @@ fn without(failure: Failure, file: &ClusterFile, record: &Move, gone: GoneNode) 
     let word = match next_state(record.kind, *state, MoveEvent::Abort) {
         _ if ends(*state) => "resume",
         Ok(next) if ends(next) => "abort",
+        // One that is switched goes back to its source.
+        _ if next_state(record.kind, *state, MoveEvent::GoBack).is_ok_and(ends) => "abort",
         _ => return failure,
     };
     failure.detail(format!("where {node} never comes back: `shardid {word} {id} --gone {node}`"))

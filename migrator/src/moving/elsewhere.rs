@@ -109,6 +109,20 @@ impl Elsewhere {
     }
 }
 
+/// Refuses to open a shard whose sequence is not there.
+pub(super) async fn check_sequence(
+    server: &mut MoveSession,
+    record: &Move,
+    sequence: &str,
+) -> Result<(), Failure> {
+    let is_there = sqlx::query_scalar(sql!("move/sequence/is_there.sql"));
+    let is_there = is_there.bind(record.schema.clone()).bind(sequence.to_owned());
+    match server.column::<bool>(is_there).await? == [true] {
+        true => Ok(()),
+        false => Err(no_sequence(server, record, sequence)),
+    }
+}
+
 fn no_sequence(server: &MoveSession, record: &Move, sequence: &str) -> Failure {
     let Move { schema, shard, .. } = record;
     Failure::new(format!(

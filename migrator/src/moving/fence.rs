@@ -8,7 +8,7 @@ use sqlx::FromRow;
 
 use super::ahead::{close_and_open, open_behind_fence, open_on_both};
 use super::context::MoveContext;
-use super::elsewhere::{Elsewhere, Generators};
+use super::elsewhere::{Elsewhere, Generators, check_sequence};
 use super::held::{held, holders, writer};
 use super::home::{Home, is_open};
 use super::journal::Move;
@@ -162,7 +162,7 @@ fn resume(record: &Move) -> String {
         return AGAIN.to_owned();
     }
     format!(
-        "SELECT pg_terminate_backend(…) there ends a process, ROLLBACK PREPARED '…' a prepared transaction; then `shardid resume {}` goes on",
+        "SELECT pg_catalog.pg_terminate_backend(…) there ends a process, ROLLBACK PREPARED '…' a prepared transaction; then `shardid resume {}` goes on",
         record.id
     )
 }
@@ -240,13 +240,16 @@ pub(super) async fn open(
     let version = context.journal.version_of(context.record.shard).await?;
     let mut known = Generators::of(&mut context.source, context.record.shard).await?;
     known.rules = sequences::noted(&mut context.target, &context.record).await?;
+    sequences::go_by_number(&mut context.target, &context.record, &mut known).await?;
     let mut opening = match context.locked {
         true => context.opening.take(),
         false => None,
     };
     let opener = opening.as_mut();
+    let id_sequences = known.id_sequences.clone();
     open_by(&mut context.target, opener, context.file, &context.record, version, known, elsewhere)
         .await?;
+    sequences::say_missing(&mut context.target, &context.record, &id_sequences).await?;
     sequences::say_at_end(&mut context.target, &context.record, None).await
 }
 
@@ -283,6 +286,7 @@ async fn open_by(
         layouts.push(layout);
     }
     let (dropped_layouts, floors): (Vec<_>, Vec<_>) = known.dropped.into_iter().unzip();
+    let sequence = known.sequence.clone();
     let query = sqlx::query_scalar(sql!("move/fence/open.sql"))
         .bind(record.shard.as_sql())
         .bind(record.schema.as_str())
@@ -301,9 +305,17 @@ async fn open_by(
         Some(opener) => {
             statements.insert(0, format!("SET LOCAL lock_timeout = {OPEN_MS}"));
             statements.push("COMMIT".to_owned());
-            opener.one_batch(statements).await?
+            opener.one_batch(statements).await
         }
-        None => target.all_or_none(statements, OPEN_MS).await?,
+        None => target.all_or_none(statements, OPEN_MS).await,
+    };
+    let opened = match opened {
+        Err(failure) => {
+            // It may be that somebody has dropped it on the copy, or given it another name.
+            check_sequence(target, record, &sequence).await?;
+            return Err(failure);
+        }
+        Ok(opened) => opened,
     };
     match opened {
         Batch::Done => take_away::in_passing(target, record.shard, &record.schema).await,

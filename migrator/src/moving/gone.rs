@@ -269,6 +269,7 @@ async fn open(
     // An old copy that is gone back to knows; a new one has the name that shards are made with.
     let mut known = Generators::of(target, record.shard).await?;
     known.rules = sequences::noted(target, record).await?;
+    sequences::go_by_number(target, record, &mut known).await?;
     let version = journal.version_of(record.shard).await?;
     journal.note_opening(record).await?;
     // Nobody has held the sequences of the source since the program there was cut, and it may have been open again.

@@ -9,6 +9,7 @@
 //! transaction that opens the shard: what is carried over is a note on its node, of how they go on. It is made before the
 //! source is closed, so nobody gives a number that the other has given, wherever a move is cut.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use shardid_cluster::Descent;
@@ -16,6 +17,7 @@ use sqlx::postgres::types::Oid;
 
 use super::ahead::descent;
 use super::context::{Given, MoveContext};
+use super::elsewhere::Generators;
 use super::held::holders;
 use super::home::{Home, is_open};
 use super::journal::Move;
@@ -115,7 +117,8 @@ async fn note(context: &mut MoveContext<'_>, noted: Noted, lock_ms: u64) -> Resu
         .bind(noted == Noted::IfMissing)
         .bind(noted == Noted::Again)
         .bind(context.record.reopened)
-        .bind(is_another);
+        .bind(is_another)
+        .bind(context.record.schema.clone());
     let keep: Vec<String> = context.target.column(query).await?;
     if keep.is_empty() && noted != Noted::IfMissing {
         return Err(stream::gone(context, &context.record.stream()));
@@ -140,6 +143,51 @@ pub(super) async fn noted(target: &mut MoveSession, record: &Move) -> Result<Vec
     target.column(query).await
 }
 
+/// Has what is known of a shard's generators be about the sequences of the copy, which may have other names by now, and their names be
+/// those of others.
+pub(super) async fn go_by_number(
+    target: &mut MoveSession,
+    record: &Move,
+    known: &mut Generators,
+) -> Result<(), Failure> {
+    if known.id_sequences.is_empty() {
+        return Ok(());
+    }
+    let names = sqlx::query_as(sql!("move/sequence/noted_names.sql"))
+        .bind(record.stream())
+        .bind(record.schema.as_str())
+        .bind(record.id);
+    let names: Vec<(String, String)> = target.rows(names).await?;
+    let names: BTreeMap<String, String> = names.into_iter().collect();
+    for (schema, sequence, _) in &mut known.id_sequences {
+        if *schema == record.schema
+            && let Some(name) = names.get(sequence)
+        {
+            sequence.clone_from(name);
+        }
+    }
+    Ok(())
+}
+
+/// Names the id sequences of a shard that the node has not which it was opened on: schema, name and layout.
+pub(super) async fn say_missing(
+    server: &mut MoveSession,
+    record: &Move,
+    id_sequences: &[(String, String, String)],
+) -> Result<(), Failure> {
+    for (schema, name, layout) in id_sequences {
+        let is_there = sqlx::query_scalar(sql!("move/sequence/is_there.sql"));
+        let is_there = is_there.bind(schema.clone()).bind(name.clone());
+        if server.column::<bool>(is_there).await? != [true] {
+            talk::line(format_args!(
+                "  shard {}: id sequence {schema}.{name} (layout {layout}) is not on {}, where somebody has dropped it or given it another name; create_id_sequence() takes one up",
+                record.shard, server.node
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Names the sequences of a shard that was opened on a node which stay at their end: nothing is known of how they go on, by a
 /// list of how they were bound, or by what is noted there.
 pub(super) async fn say_at_end(
@@ -155,7 +203,7 @@ pub(super) async fn say_at_end(
     let at_end: Vec<String> = server.column(at_end).await?;
     if !at_end.is_empty() {
         talk::line(format_args!(
-            "  shard {}: {} does not know how these sequences went on, and they give nothing: {}; give each its bounds by `ALTER SEQUENCE … MINVALUE … MAXVALUE …`, and by `SELECT setval(…)` a number beyond all that any copy of the shard has given",
+            "  shard {}: {} does not know how these sequences went on, and they give nothing: {}; give each its bounds by `ALTER SEQUENCE … MINVALUE … MAXVALUE …`, and by `SELECT pg_catalog.setval(…)` a number beyond all that any copy of the shard has given",
             record.shard,
             server.node,
             at_end.join(", ")

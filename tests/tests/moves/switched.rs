@@ -299,6 +299,11 @@ fn a_switched_move_goes_back_without_a_target_that_never_comes_back() {
         estate.run_cut(place, &["move", &shard.to_string(), "--to", "pg2", "--yes"]);
         let id = estate.last_move(shard);
         estate.node("pg2").kill9();
+        let never = format!("where pg2 never comes back: `shardid abort {id} --gone pg2`");
+        for word in [&["resume", &id][..], &["abort", &id, "--yes"]] {
+            let refused = estate.run(word);
+            assert!(refused.stderr.contains(&never), "{place}, {word:?}: {}", refused.stderr);
+        }
         let refused = estate.run(&["resume", &id, "--gone", "pg2"]);
         let instead = format!("`shardid abort {id} --gone pg2` goes back to pg1");
         assert!(refused.stderr.contains(&instead), "{place}: {}", refused.stderr);

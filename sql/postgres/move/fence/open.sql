@@ -18,6 +18,8 @@ SELECT statement FROM (
                'INSERT INTO shardid.id_sequence (sequence, shard, layout) SELECT %1$L, %2$s, %3$L WHERE NOT EXISTS (SELECT FROM shardid.id_sequence WHERE sequence::oid = %1$L::regclass::oid)',
                format('%I.%I', s.schema, s.sequence), $1::integer, s.layout)
       FROM unnest($6::text[], $7::text[], $8::text[]) AS s(schema, sequence, layout)
+     -- One that its owner has dropped here is no reason to open nothing.
+     WHERE to_regclass(format('%I.%I', s.schema, s.sequence)) IS NOT NULL
     UNION ALL
     SELECT 4, format(
                'INSERT INTO shardid.dropped_id_sequence (shard, layout) SELECT %1$s, %2$L WHERE NOT EXISTS (SELECT FROM shardid.dropped_id_sequence WHERE (shard, layout) = (%1$s, %2$L)); '

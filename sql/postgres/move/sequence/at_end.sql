@@ -16,8 +16,10 @@ SELECT member.name
                  JOIN pg_database d ON d.oid = s.subdbid AND d.datname = current_database()
                 CROSS JOIN LATERAL obj_description(s.oid, 'pg_subscription') AS noted (note)
                 CROSS JOIN LATERAL jsonb_to_recordset(CASE WHEN note ~ format('^{"move": %s, "sequences": ', coalesce(nullif($4::bigint, 0)::text, '[0-9]+'))
-                                                           THEN note::jsonb -> 'sequences' ELSE '[]' END) AS known (name text)
-                WHERE s.subname = $3 AND known.name = c.relname)
+                                                           THEN note::jsonb -> 'sequences' ELSE '[]' END) AS known (name text, copy text)
+                CROSS JOIN LATERAL (SELECT format('%s/%s/', (SELECT system_identifier FROM pg_control_system()), d.oid) AS numbers) here
+                WHERE s.subname = $3
+                  AND CASE WHEN starts_with(known.copy, here.numbers) THEN here.numbers || c.oid = known.copy ELSE known.name = c.relname END)
         OFFSET 0) AS member
  CROSS JOIN LATERAL shardid.read_sequence(member.oid) s
  WHERE s.is_called AND s.last_value = member.last

@@ -2,7 +2,8 @@
 -- subscription ($1) that has filled it for a move ($4; 0 where nobody knows its number). No row where nothing is: an
 -- earlier program has brought them there behind the fence. One that is closed may stand outside of the bounds that
 -- it gets: it is brought to its number within those of its type, and what an unlogged one has after a crash is that number.
--- A generator has a new file by its bounds, and its past is noted in that afterwards.
+-- A generator has a new file by its bounds, and its past is noted in that afterwards. The copy's own is known by its number, where
+-- this is the database that it was noted in. One that was made anew stands outside of the bounds that it gets, too.
 SELECT x.statement
   FROM pg_subscription s
   JOIN pg_database d ON d.oid = s.subdbid AND d.datname = current_database()
@@ -10,14 +11,17 @@ SELECT x.statement
  CROSS JOIN LATERAL jsonb_to_recordset(CASE WHEN note ~ format('^{"move": %s, "sequences": ', coalesce(nullif($4::bigint, 0)::text, '[0-9]+'))
                                             THEN note::jsonb -> 'sequences' ELSE '[]' END)
             AS q(name text, type text, increment bigint, min bigint, max bigint, start bigint, cache bigint, cycle boolean,
-                 last bigint, called boolean, layout text)
+                 last bigint, called boolean, layout text, copy text)
   JOIN pg_namespace n ON n.nspname = $2
-  JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = q.name AND c.relkind = 'S'
+ CROSS JOIN LATERAL (SELECT format('%s/%s/', (SELECT system_identifier FROM pg_control_system()), d.oid) AS numbers) here
+  JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind = 'S'
+   AND CASE WHEN starts_with(q.copy, here.numbers) AND (q.layout IS NULL OR EXISTS (SELECT FROM pg_class o WHERE o.relnamespace = n.oid AND here.numbers || o.oid = q.copy))
+            THEN here.numbers || c.oid = q.copy ELSE c.relname = q.name END
  CROSS JOIN LATERAL format('%I.%I', n.nspname, c.relname) AS of (sequence)
  CROSS JOIN LATERAL (VALUES
-           (1, CASE WHEN q.layout IS NULL
+           (1, CASE WHEN q.layout IS NULL OR here.numbers || c.oid <> q.copy
                     THEN format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO CYCLE CACHE 1 MINVALUE -9223372036854775808 MAXVALUE 9223372036854775807', sequence) END),
-           (2, CASE WHEN q.layout IS NULL
+           (2, CASE WHEN q.layout IS NULL OR here.numbers || c.oid <> q.copy
                     THEN format('SELECT pg_catalog.setval(%L, %s, %L)', sequence, q.last, q.called) END),
            (3, format('ALTER SEQUENCE %s AS %s INCREMENT BY %s MINVALUE %s MAXVALUE %s START WITH %s CACHE %s %s',
                       sequence, q.type::regtype, q.increment, q.min, q.max, q.start, q.cache,
