@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 
+use crate::printable::printable;
+
 /// What the exit code of a failure says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -143,14 +145,15 @@ impl Failure {
             if i > 0 {
                 writeln!(out)?;
             }
-            writeln!(out, "{red}error:{red:#} {}", wrapped(&report.message, "error: "))?;
+            let message = printable(&report.message);
+            writeln!(out, "{red}error:{red:#} {}", wrapped(&message, "error: "))?;
             for detail in &report.details {
                 for line in detail.trim_end().lines() {
-                    writeln!(out, "  {line}")?;
+                    writeln!(out, "  {}", printable(line))?;
                 }
             }
             if let Some(hint) = &report.hint {
-                writeln!(out, "\n{green}hint:{green:#} {}", wrapped(hint, "hint: "))?;
+                writeln!(out, "\n{green}hint:{green:#} {}", wrapped(&printable(hint), "hint: "))?;
             }
         }
         Ok(())

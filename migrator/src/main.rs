@@ -11,6 +11,7 @@ mod intent;
 mod moving;
 mod mysql;
 mod postgres;
+mod printable;
 mod random;
 mod refinery;
 mod stdout;

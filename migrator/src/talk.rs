@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
+use crate::printable::printable;
 
 /// How often long work says where it is when there is no terminal for a bar.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
@@ -15,7 +16,7 @@ const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 /// Says something. What nobody can read, because the terminal is gone or the disk of a log full, is no
 /// reason to stop in the middle of something.
 pub(crate) fn line(text: impl Display) {
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let _ = writeln!(anstream::stderr(), "{}", printable(&text.to_string()));
 }
 
 /// Asks a question that only `y` or `yes` answers with yes.
@@ -33,7 +34,8 @@ pub(crate) fn ask_or(question: impl Display, instead: &str) -> Result<bool, Fail
         );
     }
     let mut stderr = anstream::stderr();
-    let _ = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());
+    let _ =
+        write!(stderr, "{} [y/N] ", printable(&question.to_string())).and_then(|()| stderr.flush());
     let mut answer = String::new();
     std::io::stdin()
         .read_line(&mut answer)

@@ -65,7 +65,7 @@ pub(super) async fn decode(file: Option<&Path>, args: &IdDecode) -> Result<(), F
     let failure = Failure::all(failures);
     failure.map_or(Ok(()), |f| {
         Err(f.hint(
-            "name the layout with `--layout`, or ask the server: SELECT * FROM id_explain(…)",
+            "name the layout with `--layout`, or ask the server by its function id_explain()",
         ))
     })
 }

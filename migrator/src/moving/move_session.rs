@@ -59,7 +59,7 @@ pub(super) const WAIT_MAX: Duration = Duration::from_secs(60);
 const CLAIM_MS: u64 = 10_000;
 
 /// What helps where locks could not be had.
-pub(super) const AGAIN: &str = "SELECT pg_terminate_backend(…) there ends a process, ROLLBACK PREPARED '…' a prepared transaction; then run the same command again";
+pub(super) const AGAIN: &str = "SELECT pg_catalog.pg_terminate_backend(…) there ends a process, ROLLBACK PREPARED '…' a prepared transaction; then run the same command again";
 
 /// How a batch of statements ended that may have to wait for locks.
 pub(super) enum Batch {

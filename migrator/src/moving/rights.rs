@@ -7,7 +7,6 @@ use shardid_cluster::{FOLLOWER_PREFIX, NodeName, is_own_role};
 
 use super::move_session::MoveSession;
 use super::problem::Problem;
-use super::same::major_of;
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -35,6 +34,15 @@ struct Rights {
     /// All roles but superusers.
     roles: BTreeSet<String>,
 }
+
+/// What no owner of an object grants: to pass by policies, to be a superuser, and to grant a role to others.
+const BYPASSRLS: &str = "BYPASSRLS";
+const SUPERUSER: &str = "SUPERUSER";
+const ADMIN: &str = "ADMIN OPTION";
+const SPECIAL: [&str; 3] = [BYPASSRLS, SUPERUSER, ADMIN];
+
+/// What a restrictive policy is for a role: it takes rows from it.
+const RESTRICTION: &str = "RESTRICTION";
 
 /// A role that has a right on one of the two servers alone.
 struct Alone {
@@ -66,9 +74,18 @@ pub(super) async fn other_rights(
         lists.1.push(privilege);
         lists.2.push(role);
     }
-    let (here, there) = tokio::try_join!(rights(from, &lists), rights(to, &lists))?;
+    let has_policies = sqlx::query_scalar(sql!("move/rights/has_row_security.sql")).bind(schema);
+    let has_policies = from.column::<bool>(has_policies).await? == [true];
+    let (here, there) =
+        tokio::try_join!(rights(from, &lists, has_policies), rights(to, &lists, has_policies))?;
     let mut problems = Vec::new();
-    let differing = differing(&here, &there);
+    let mut differing = differing(&here, &there);
+    // Who has no right of the shard passes by nothing.
+    let has_right = |role: &String| {
+        let mut held = here.held.keys().chain(there.held.keys());
+        by_all || held.any(|key| key.0 == *role && !SPECIAL.contains(&key.2.as_str()))
+    };
+    differing.retain(|alone| alone.first.0 != BYPASSRLS || has_right(&alone.role));
     for alone in differing.iter().take(NAMED_MAX) {
         let (with, without) =
             if alone.is_lost { (&mut *from, &mut *to) } else { (&mut *to, &mut *from) };
@@ -82,7 +99,7 @@ pub(super) async fn other_rights(
         if let Some(role) = own {
             let hint = match way.iter().find(|(_, of)| *of == role) {
                 // Nobody is a member of one.
-                Some((member, of)) => format!("`REVOKE {of} FROM {member};` on {}", with.node),
+                Some(edge) => format!("`{}` on {}", one[edge].revoke, with.node),
                 None => not_made_by_us(&role, with, without).await?,
             };
             problems.push((said(alone), hint));
@@ -90,61 +107,13 @@ pub(super) async fn other_rights(
         }
         let names = way.iter().flat_map(|(member, of)| [member, of]).cloned().collect();
         let other = memberships(without, names).await?;
-        let nodes = (with.node.clone(), without.node.clone());
-        let per_grant = major_of(with) >= 16;
-        let hint = same_on_both(alone, way, (&one, &other), (&nodes.0, &nodes.1), per_grant);
-        problems.push((said(alone), hint));
+        problems.push((said(alone), alone.hint(way, (&one, &other), (&with.node, &without.node))));
     }
     if let more @ 1.. = differing.len().saturating_sub(NAMED_MAX) {
         problems.push((
             format!("{more} more times a role has a right of the shard on one of the two nodes alone"),
             "when those that are named have it on both, or on none, `shardid move … --dry-run` names the next".into(),
         ));
-    }
-    problems.extend(past_policies(from, to, schema, (&here, &there), by_all).await?);
-    Ok(problems)
-}
-
-/// The roles with a right of the shard that row security holds for on one of the servers alone: its policies decide what
-/// they see. `by_all`: whether PUBLIC has one.
-async fn past_policies(
-    from: &mut MoveSession,
-    to: &mut MoveSession,
-    schema: &str,
-    (here, there): (&Rights, &Rights),
-    by_all: bool,
-) -> Result<Vec<Problem>, Failure> {
-    let has_policies = sqlx::query_scalar(sql!("move/rights/has_row_security.sql")).bind(schema);
-    if from.column::<bool>(has_policies).await? != [true] {
-        return Ok(Vec::new());
-    }
-    let past = || sqlx::query_scalar(sql!("move/rights/bypass.sql"));
-    let past_here: Vec<String> = from.column(past()).await?;
-    let past_there: Vec<String> = to.column(past()).await?;
-    let has_right = |role: &&String| {
-        let mut held = here.held.keys().chain(there.held.keys());
-        let of_both = here.roles.contains(*role) && there.roles.contains(*role);
-        of_both && (by_all || held.any(|key| key.0 == **role))
-    };
-    let mut problems = Vec::new();
-    for (one, other, where_, is_lost) in [
-        (&past_here, &past_there, "where the shard is, and not here", true),
-        (&past_there, &past_here, "here, and not where the shard is", false),
-    ] {
-        let (with, without) = if is_lost { (&mut *from, &mut *to) } else { (&mut *to, &mut *from) };
-        for role in one.iter().filter(|role| !other.contains(role)).filter(has_right) {
-            let hint = match is_own(role) {
-                true => not_made_by_us(role, with, without).await?,
-                false => format!(
-                    "`ALTER ROLE {role} NOBYPASSRLS;` on {}, or have it pass by policies on {} as well, by those of all tables there",
-                    with.node, without.node
-                ),
-            };
-            problems.push((
-                format!("role {role} passes by the policies of the shard (BYPASSRLS) {where_}"),
-                hint,
-            ));
-        }
     }
     Ok(problems)
 }
@@ -178,11 +147,16 @@ async fn not_made_by_us(
     })
 }
 
-async fn rights(server: &mut MoveSession, granted: &Granted) -> Result<Rights, Failure> {
+async fn rights(
+    server: &mut MoveSession,
+    granted: &Granted,
+    has_policies: bool,
+) -> Result<Rights, Failure> {
     let query = sqlx::query_as(sql!("move/rights/had.sql"))
         .bind(granted.0.clone())
         .bind(granted.1.clone())
-        .bind(granted.2.clone());
+        .bind(granted.2.clone())
+        .bind(has_policies);
     let rows: Vec<(String, String, String, bool, String)> = server.rows(query).await?;
     let held = rows
         .into_iter()
@@ -209,6 +183,7 @@ fn differing(here: &Rights, there: &Rights) -> Vec<Alone> {
                     && alone.role == *role
                     && alone.by == held.by
                     && alone.has == held.has
+                    && ![privilege, &alone.first.0].iter().any(|it| SPECIAL.contains(&it.as_str()))
             };
             match found.iter_mut().find(same) {
                 Some(alone) => alone.more += 1,
@@ -228,33 +203,66 @@ fn differing(here: &Rights, there: &Rights) -> Vec<Alone> {
 
 fn said(alone: &Alone) -> String {
     let Alone { role, by, first: (privilege, what), more, has, is_lost } = alone;
-    let has = if *has { "has" } else { "may take by SET ROLE or a GRANT to itself" };
     let where_ = match is_lost {
         true => "where the shard is, and not here",
         false => "here, and not where the shard is",
     };
-    let more = match more {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let by = match role == by {
+    let as_member = match role == by {
         true => String::new(),
-        false => format!(" as a member of role {}", by),
+        false => format!(" as a member of role {by}"),
     };
-    format!("role {} {has} {privilege} on {what}{more}{by} {where_}", role)
+    match (privilege.as_str(), has) {
+        (BYPASSRLS, true) => {
+            format!("role {role} passes by the policies of the shard (BYPASSRLS) {where_}")
+        }
+        (BYPASSRLS, false) => format!(
+            "role {role} may take by SET ROLE or a GRANT to itself that it passes by the policies of the shard (BYPASSRLS){as_member} {where_}"
+        ),
+        (RESTRICTION, true) => {
+            format!("role {role} sees fewer rows by {what}{as_member} {where_}")
+        }
+        (SUPERUSER, _) => {
+            format!(
+                "role {role} may become a superuser, by SET ROLE or a GRANT to itself,{as_member} {where_}"
+            )
+        }
+        (ADMIN, _) => {
+            format!(
+                "role {role} may grant {what}, which has rights of the shard, to others (ADMIN OPTION) {where_}"
+            )
+        }
+        _ => {
+            let has = if *has { "has" } else { "may take by SET ROLE or a GRANT to itself" };
+            let more = match more {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("role {role} {has} {privilege} on {what}{more}{as_member} {where_}")
+        }
+    }
 }
 
 /// A member, and of which role it is one.
 type Edge = (String, String);
 
-/// Memberships, and whether the member inherits.
-type Memberships = BTreeMap<Edge, bool>;
+/// Whether a member inherits, what takes the membership from it, and what takes that it inherits, where that can be.
+#[derive(Clone, PartialEq, Eq)]
+struct Membership {
+    inherits: bool,
+    revoke: String,
+    disinherit: Option<String>,
+}
+
+type Memberships = BTreeMap<Edge, Membership>;
 
 /// The memberships of some roles, and of all roles above them.
 async fn memberships(server: &mut MoveSession, roles: Vec<String>) -> Result<Memberships, Failure> {
     let query = sqlx::query_as(sql!("move/rights/memberships.sql")).bind(roles);
-    let rows: Vec<(String, String, bool)> = server.rows(query).await?;
-    Ok(rows.into_iter().map(|(member, of, inherits)| ((member, of), inherits)).collect())
+    let rows: Vec<(String, String, bool, String, Option<String>)> = server.rows(query).await?;
+    let of = |(member, of, inherits, revoke, disinherit)| {
+        ((member, of), Membership { inherits, revoke, disinherit })
+    };
+    Ok(rows.into_iter().map(of).collect())
 }
 
 /// The shortest way from a role to another one, by memberships that inherit where it has to.
@@ -266,7 +274,7 @@ fn path(memberships: &Memberships, from: &str, to: &str, inherits: bool) -> Vec<
             return way;
         }
         for (edge, _) in
-            memberships.iter().filter(|(edge, has)| edge.0 == role && (**has || !inherits))
+            memberships.iter().filter(|(edge, it)| edge.0 == role && (it.inherits || !inherits))
         {
             if seen.insert(edge.1.clone()) {
                 let longer = way.iter().cloned().chain([edge.clone()]).collect();
@@ -277,48 +285,67 @@ fn path(memberships: &Memberships, from: &str, to: &str, inherits: bool) -> Vec<
     Vec::new()
 }
 
-/// What takes the right away on the first node, which has it in this way; and what the other one lacks. No statement gives a
-/// right: a role may be more on one node than it is on the other.
-fn same_on_both(
-    alone: &Alone,
-    way: Vec<Edge>,
-    (one, other): (&Memberships, &Memberships),
-    (with, without): (&NodeName, &NodeName),
-    per_grant: bool,
-) -> String {
-    let mut lacks = Vec::new();
-    let mut take_away = None;
-    // No role is a member of one that is a member of it.
-    let mut may_be_made = true;
-    for edge in way {
-        let (role, group) = &edge;
-        match other.get(&edge) {
-            None => {
-                may_be_made &= path(other, group, role, false).is_empty();
-                lacks.push(format!("role {role} is no member of role {group}"));
-                take_away = take_away.or(Some(format!("REVOKE {group} FROM {role};")));
-            }
-            Some(false) if alone.has && one.get(&edge) == Some(&true) => {
-                lacks.push(format!("role {role} does not inherit from role {group}"));
-                take_away = take_away.or(Some(match per_grant {
-                    true => format!("GRANT {group} TO {role} WITH INHERIT FALSE;"),
-                    false => format!("ALTER ROLE {role} NOINHERIT;"),
-                }));
-            }
-            Some(_) => {}
+impl Alone {
+    /// What takes the right away on the first node, which has it in this way; and what the other one lacks. No statement gives a
+    /// right: a role may be more on one node than it is on the other.
+    fn hint(
+        &self,
+        way: Vec<Edge>,
+        (one, other): (&Memberships, &Memberships),
+        (with, without): (&NodeName, &NodeName),
+    ) -> String {
+        let Self { role, by, first: (privilege, what), .. } = self;
+        let once_seen = "once you have seen what these roles may do there";
+        if privilege == ADMIN {
+            let of = what.trim_start_matches("role ");
+            return format!(
+                "`REVOKE ADMIN OPTION FOR {of} FROM ...;` on {with}, of {role} or of a role that it is a member of, as `\\drg` of psql, or pg_auth_members, shows, or change that on {without} {once_seen}"
+            );
         }
-    }
-    match take_away {
-        Some(take_away) if !may_be_made => format!("`{take_away}` on {with}"),
-        Some(take_away) => format!(
-            "on {without} {}: `{take_away}` on {with}, or change that on {without} once you have seen what these roles may do there",
-            lacks.join(", and ")
-        ),
-        // As of who owns the database, or may not SET ROLE to it.
-        None => format!(
-            "have role {} be a member of role {} in the same way on {with} and on {without}: `\\drg` of psql, or pg_auth_members, shows how it is; and have the database have the same owner",
-            alone.role, alone.by
-        ),
+        if privilege == BYPASSRLS && self.has {
+            return format!(
+                "`ALTER ROLE {role} NOBYPASSRLS;` on {with}, or have it pass by policies on {without} as well, by those of all tables there"
+            );
+        }
+        let mut lacks = Vec::new();
+        let mut take_away: Option<Option<String>> = None;
+        // No role is a member of one that is a member of it.
+        let mut may_be_made = true;
+        for edge in way {
+            let (role, group) = &edge;
+            let Some(here) = one.get(&edge) else { continue };
+            match other.get(&edge) {
+                None => {
+                    may_be_made &= path(other, group, role, false).is_empty();
+                    lacks.push(format!("role {role} is no member of role {group}"));
+                    take_away = take_away.or(Some(Some(here.revoke.clone())));
+                }
+                Some(there) if self.has && here.inherits && !there.inherits => {
+                    lacks.push(format!("role {role} does not inherit from role {group}"));
+                    take_away = take_away.or(Some(here.disinherit.clone()));
+                }
+                Some(_) => {}
+            }
+        }
+        let lacks = lacks.join(", and ");
+        // That would give rows.
+        if privilege == RESTRICTION {
+            take_away = take_away.map(|_| None);
+        }
+        match take_away {
+            Some(Some(take_away)) if !may_be_made => format!("`{take_away}` on {with}"),
+            Some(Some(take_away)) => format!(
+                "on {without} {lacks}: `{take_away}` on {with}, or change that on {without} {once_seen}"
+            ),
+            // Up to 15 a role inherits from all that it is a member of, or from none.
+            Some(None) => format!(
+                "on {without} {lacks}: have it be the same on {with} and on {without}, {once_seen}"
+            ),
+            // As of who owns the database, or may not SET ROLE to it.
+            None => format!(
+                "have role {role} be a member of role {by} in the same way on {with} and on {without}: `\\drg` of psql, or pg_auth_members, shows how it is; have the database have the same owner, and the same roles make roles (CREATEROLE)"
+            ),
+        }
     }
 }
 
@@ -328,11 +355,14 @@ mod tests {
 
     use shardid_cluster::NodeName;
 
-    use super::{Alone, Memberships, path, same_on_both};
+    use super::{Alone, Membership, Memberships, path};
 
     fn memberships(edges: &[(&str, &str, bool)]) -> Memberships {
         let of = |&(member, of, inherits): &(&str, &str, bool)| {
-            ((member.to_owned(), of.to_owned()), inherits)
+            let disinherit = inherits
+                .then(|| format!("REVOKE INHERIT OPTION FOR {of} FROM {member} GRANTED BY x;"));
+            let revoke = format!("REVOKE {of} FROM {member} GRANTED BY x;");
+            ((member.to_owned(), of.to_owned()), Membership { inherits, revoke, disinherit })
         };
         edges.iter().map(of).collect::<BTreeMap<_, _>>()
     }
@@ -351,29 +381,41 @@ mod tests {
         };
         let one =
             memberships(&[("r", "m", true), ("m", "g", true), ("r", "n", false), ("n", "g", true)]);
-        let hint = |other: &[(&str, &str, bool)]| {
-            let way = path(&one, "r", "g", true);
-            same_on_both(&alone, way, (&one, &memberships(other)), (&with, &without), true)
+        let hint_of = |one: &Memberships, other: &[(&str, &str, bool)]| {
+            let way = path(one, "r", "g", true);
+            alone.hint(way, (one, &memberships(other)), (&with, &without))
         };
+        let hint = |other: &[(&str, &str, bool)]| hint_of(&one, other);
         let then = "or change that on b once you have seen what these roles may do there";
         assert_eq!(
             hint(&[("m", "g", true)]),
-            format!("on b role r is no member of role m: `REVOKE m FROM r;` on a, {then}")
+            format!(
+                "on b role r is no member of role m: `REVOKE m FROM r GRANTED BY x;` on a, {then}"
+            )
         );
         assert_eq!(
             hint(&[]),
             format!(
-                "on b role r is no member of role m, and role m is no member of role g: `REVOKE m FROM r;` on a, {then}"
+                "on b role r is no member of role m, and role m is no member of role g: `REVOKE m FROM r GRANTED BY x;` on a, {then}"
             )
         );
+        let no_more = [("r", "m", false), ("m", "g", true)];
         assert_eq!(
-            hint(&[("r", "m", false), ("m", "g", true)]),
+            hint(&no_more),
             format!(
-                "on b role r does not inherit from role m: `GRANT m TO r WITH INHERIT FALSE;` on a, {then}"
+                "on b role r does not inherit from role m: `REVOKE INHERIT OPTION FOR m FROM r GRANTED BY x;` on a, {then}"
             )
         );
+        // Of a member that inherits from all or from none, no statement is about this alone.
+        let mut older = one.clone();
+        older.values_mut().for_each(|it| it.disinherit = None);
+        let hint_of_older = hint_of(&older, &no_more);
+        assert!(!hint_of_older.contains('`') && hint_of_older.contains("the same on a and on b"));
         // It is a member the other way round there.
-        assert_eq!(hint(&[("g", "x", true), ("x", "m", true)]), "`REVOKE m FROM r;` on a");
+        assert_eq!(
+            hint(&[("g", "x", true), ("x", "m", true)]),
+            "`REVOKE m FROM r GRANTED BY x;` on a"
+        );
         assert!(hint(&[("r", "m", true), ("m", "g", true)]).contains("pg_auth_members"));
     }
 }

@@ -28,7 +28,8 @@ pub(crate) fn failure(node: &NodeName, error: &sqlx::Error) -> Failure {
         failure = failure.detail(detail);
     }
     match (said.hint(), said.code()) {
-        (Some(hint), _) => failure.hint(hint),
+        // It may be what a function of somebody's has raised: not the word of this program.
+        (Some(hint), _) => failure.detail(format!("the server's hint: {hint}")),
         (None, "42501") => {
             failure.hint("connect as the role that owns the database, or see docs/privileges.md")
         }

@@ -23,6 +23,21 @@ pub(super) fn quoted(statement: &str) -> String {
     }
 }
 
+/// A statement about a table, for its owner to say: a superuser who did would run what the owner has written, such as a trigger or the
+/// check of a column, with a superuser's rights.
+pub(super) fn said_by_owner(owner: &str, statement: &str) -> String {
+    format!("as role {owner}, which owns the table, and not as a superuser: {}", quoted(statement))
+}
+
+/// A string as a literal, whatever the session says that reads it (`standard_conforming_strings`).
+pub(super) fn literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    match quoted.contains('\\') {
+        true => format!("E'{}'", quoted.replace('\\', "\\\\")),
+        false => format!("'{quoted}'"),
+    }
+}
+
 impl Finding {
     pub(super) fn on(node: &NodeName, problem: impl Into<String>, mend: impl Into<String>) -> Self {
         Self { node: Some(node.clone()), problem: problem.into(), mend: mend.into() }
@@ -63,5 +78,16 @@ mod tests {
     fn a_statement_with_a_backtick_in_it_can_be_told_from_what_is_around_it() {
         assert_eq!(super::quoted("DROP x;"), "`DROP x;`");
         assert_eq!(super::quoted("GRANT \"x`\";"), "`` GRANT \"x`\"; ``");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::literal;
+
+    #[test]
+    fn a_literal_is_read_alike_by_every_session() {
+        assert_eq!(literal("it's"), "'it''s'");
+        assert_eq!(literal("a\\'); --"), "E'a\\\\''); --'");
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgConnection;
 
-use super::finding::could_not;
+use super::beyond::new_ids;
+use super::finding::{could_not, said_by_owner};
 use super::{Estate, Finding, rows};
 use crate::failure::Failure;
 use crate::postgres::on_behalf;
@@ -45,8 +46,8 @@ pub(super) async fn check(
                     column.column, column.table, column.shard
                 ),
                 format!(
-                    "see where they are from: `SELECT * FROM id_explain({example});`, and give those rows new ones: `UPDATE {} SET {} = DEFAULT WHERE …`",
-                    column.table, column.column
+                    "see where they are from: `shardid id decode {example}`, and give those rows new ones, {}",
+                    said_by_owner(&column.owner, &new_ids(&column))
                 ),
             ));
         }

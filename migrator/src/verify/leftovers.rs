@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardid_cluster::{CopyAhead, NodeName, Shard, ShardSet};
 use sqlx::FromRow;
 
+use super::finding::quoted;
 use super::{Estate, Finding, left_fences};
 use crate::failure::Failure;
 use crate::moving::ahead::{
@@ -28,6 +29,15 @@ struct Object {
     /// The shard that a fence is about, or an old copy of which a publication is.
     shard: Option<i32>,
     mend: String,
+    /// What is to be done before that.
+    before: Option<String>,
+}
+
+impl Object {
+    /// What takes it away.
+    fn how(&self) -> String {
+        format!("{}{}", self.before.as_deref().unwrap_or_default(), quoted(&self.mend))
+    }
 }
 
 /// Node, kind and name of what the journal knows.
@@ -112,12 +122,12 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
                 )),
                 (.., Some(copy)) => Some(Finding::between(
                     copy.to_string(),
-                    format!("{COMPARE}; then on {node} `{}`", object.mend),
+                    format!("{COMPARE}; then on {node} {}", object.how()),
                 )),
                 _ => Some(Finding::on(
                     &node,
                     format!("{kind} {name} is left over, and no move knows it"),
-                    format!("`{}`", object.mend),
+                    object.how(),
                 )),
             };
             let rank = ORDER.iter().position(|other| other == kind).unwrap_or(ORDER.len());

@@ -23,7 +23,7 @@ pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failu
             findings.push(Finding::on(
                 &visit.node,
                 format!("shard {shard} should be here, and its sequence is gone"),
-                mend(shard, format!("restore its schema from a backup, or begin anew: `SELECT create_shard({shard});`, then `shardid apply`")),
+                mend(shard, "restore its schema from a backup, or begin anew: make the shard again there by `create_shard()`, then `shardid apply`".into()),
             ));
         }
     }

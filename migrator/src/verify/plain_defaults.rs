@@ -2,6 +2,7 @@
 
 use sqlx::FromRow;
 
+use super::finding::said_by_owner;
 use super::{Estate, Finding};
 use crate::failure::Failure;
 use crate::postgres::sql;
@@ -14,6 +15,7 @@ struct Key {
     shard: i32,
     identity: bool,
     small: bool,
+    owner: String,
 }
 
 pub(super) async fn check(estate: &mut Estate<'_>) -> Result<Vec<Finding>, Failure> {
@@ -38,5 +40,7 @@ fn mend(key: &Key) -> String {
     let identity =
         if key.identity { format!("ALTER {column} DROP IDENTITY, ") } else { String::new() };
     let size = if key.small { format!("ALTER {column} TYPE bigint, ") } else { String::new() };
-    format!("`ALTER TABLE {table} {identity}{size}ALTER {column} SET DEFAULT {own_default};`")
+    let statement =
+        format!("ALTER TABLE {table} {identity}{size}ALTER {column} SET DEFAULT {own_default};");
+    said_by_owner(&key.owner, &statement)
 }

@@ -1,5 +1,6 @@
 //! Columns that take ids and have no room for them.
 
+use super::finding::said_by_owner;
 use super::{Estate, Finding};
 
 pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
@@ -12,7 +13,10 @@ pub(super) fn check(estate: &Estate<'_>) -> Vec<Finding> {
                     "column {} of {} takes ids, and is {}",
                     column.column, column.table, column.type_name
                 ),
-                format!("`ALTER TABLE {} ALTER {} TYPE bigint;`", column.table, column.column),
+                said_by_owner(
+                    &column.owner,
+                    &format!("ALTER TABLE {} ALTER {} TYPE bigint;", column.table, column.column),
+                ),
             )
         })
         .collect()

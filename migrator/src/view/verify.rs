@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::file::ClusterFile;
+use crate::printable::printable;
 use crate::verify::{Finding, Report};
 use crate::view::counted;
 
@@ -18,7 +19,8 @@ pub(crate) fn text(nodes: usize, report: &Report) -> String {
     let line = |(_, finding): &(&str, Finding)| {
         let place = finding.node.as_ref().map(|node| format!("{node}: ")).unwrap_or_default();
         // One line each, whatever a server's message looks like.
-        format!("{place}{}: {}", finding.problem, finding.mend).replace('\n', " ") + "\n"
+        printable(&format!("{place}{}: {}", finding.problem, finding.mend).replace('\n', " "))
+            + "\n"
     };
     report.findings.iter().map(line).collect()
 }

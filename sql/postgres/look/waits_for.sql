@@ -13,7 +13,7 @@
            format('process %s (%s for %s s)', a.pid,
                   concat_ws(', ', concat_ws(' ', coalesce(a.usename, a.backend_type), nullif(a.application_name, '')), a.state),
                   floor(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, a.state_change, a.backend_start)))) AS who,
-           format('SELECT pg_terminate_backend(%s)', a.pid) AS how
+           format('SELECT pg_catalog.pg_terminate_backend(%s)', a.pid) AS how
       FROM pg_stat_activity a
      WHERE a.pid IN (SELECT b.pid FROM blocker b)
     UNION ALL

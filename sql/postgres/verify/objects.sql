@@ -1,12 +1,20 @@
 -- What moves make in this database and on its server, by the names that they give it: kind,
 -- name, what it is of ours by another name and what gives that back, the shard of a fence, or of
--- the old copy that is published, and what takes it away. A subscription may have been renamed: it
+-- the old copy that is published, what takes it away, and what is to be said before that. No name that somebody else has
+-- given stands in a comment of a statement. A subscription may have been renamed: it
 -- is ours by its slot or its owner, too. Roles and origins are of the whole server: those of another
 -- database are left out, and a role that owns a subscription goes with that.
 WITH role AS (
-    SELECT oid, rolname FROM pg_roles WHERE rolname ~ '^shardid_(move|back)_[0-9]+$'
+    SELECT r.oid, r.rolname,
+           -- What a move makes lets nobody in and has no rows: another role of such a name is somebody's, with all that it owns.
+           CASE WHEN r.rolconnlimit = 0 AND NOT r.rolsuper
+                     AND NOT EXISTS (SELECT FROM pg_shdepend d WHERE d.refclassid = 'pg_authid'::regclass AND d.refobjid = r.oid
+                                        AND d.deptype = 'o' AND d.classid = 'pg_class'::regclass)
+                THEN format('DROP OWNED BY %1$I; DROP ROLE %1$I;', r.rolname)
+                ELSE format('ALTER ROLE %I RENAME TO ...;', r.rolname) END AS mend
+      FROM pg_roles r WHERE r.rolname ~ '^shardid_(move|back)_[0-9]+$'
 ), subscription AS (
-    SELECT s.subname, r.rolname,
+    SELECT s.subname, r.rolname, r.mend,
            CASE WHEN s.subname ~ '^shardid_(move|back)_' THEN NULL
                 ELSE coalesce(substring(s.subslotname FROM '^shardid_(?:move|back)_[0-9]+$'), r.rolname) END AS ours
       FROM pg_subscription s
@@ -17,11 +25,10 @@ WITH role AS (
 SELECT 'subscription' AS kind, subname::text AS name, ours::text AS ours,
        CASE WHEN ours IS NOT NULL THEN format('ALTER SUBSCRIPTION %I RENAME TO %I;', subname, ours) END AS rename, NULL::integer AS shard,
        format('ALTER SUBSCRIPTION %1$I DISABLE; ALTER SUBSCRIPTION %1$I SET (slot_name = NONE); DROP SUBSCRIPTION %1$I;', subname)
-       || CASE WHEN rolname IS NULL THEN ''
-               ELSE format(' DROP OWNED BY %1$I; DROP ROLE %1$I;', rolname) END AS mend
+       || coalesce(' ' || mend, '') AS mend, NULL::text AS before
   FROM subscription
 UNION ALL
-SELECT 'slot', slot_name::text, NULL, NULL, NULL, format('SELECT pg_drop_replication_slot(%L);', slot_name)
+SELECT 'slot', slot_name::text, NULL, NULL, NULL, format('SELECT pg_catalog.pg_drop_replication_slot(%L);', slot_name), NULL
   FROM pg_replication_slots
  WHERE slot_name ~ '^shardid_(move|back)_' AND database = current_database()
 UNION ALL
@@ -30,14 +37,14 @@ SELECT 'publication', p.pubname::text, NULL, NULL,
           JOIN pg_class c ON c.oid = s.sequence
           JOIN pg_publication_namespace n ON n.pnnspid = c.relnamespace
          WHERE n.pnpubid = p.oid AND s.state = 'moved'),
-       format('DROP PUBLICATION %I;', p.pubname)
+       format('DROP PUBLICATION %I;', p.pubname), NULL
   FROM pg_publication p
  WHERE p.pubname ~ '^shardid_(move|back)_'
 UNION ALL
 -- What it owns was made with its rights by code of a shard's owners, and would run with those of whoever took it over. One of this
 -- database has settings here; what somebody has granted to it in others keeps it.
 SELECT 'role', r.rolname::text, NULL, NULL, NULL,
-       format('DROP OWNED BY %1$I; %2$sDROP ROLE %1$I;', r.rolname, '/* before that in ' || elsewhere.names || ', too */ ')
+       r.mend, CASE WHEN r.mend ~ '^DROP' THEN format('`DROP OWNED BY %I;` in database %s, then here ', r.rolname, elsewhere.names) END
   FROM role r
  CROSS JOIN LATERAL (SELECT string_agg(DISTINCT quote_ident(b.datname), ', ') AS names
                        FROM pg_shdepend d JOIN pg_database b ON b.oid = d.dbid
@@ -47,12 +54,12 @@ SELECT 'role', r.rolname::text, NULL, NULL, NULL,
         OR EXISTS (SELECT FROM pg_db_role_setting g JOIN pg_database b ON b.oid = g.setdatabase
                     WHERE g.setrole = r.oid AND b.datname = current_database()))
 UNION ALL
-SELECT 'origin', roname, NULL, NULL, NULL, format('SELECT pg_replication_origin_drop(%L);', roname)
+SELECT 'origin', roname, NULL, NULL, NULL, format('SELECT pg_catalog.pg_replication_origin_drop(%L);', roname), NULL
   FROM pg_replication_origin
  WHERE roname ~ '^shardid_(move|back)_'
 UNION ALL
 -- Switched off it is in nobody's way.
-SELECT 'event trigger', e.evtname::text, NULL, NULL, NULL, format('ALTER EVENT TRIGGER %I DISABLE;', e.evtname)
+SELECT 'event trigger', e.evtname::text, NULL, NULL, NULL, format('ALTER EVENT TRIGGER %I DISABLE;', e.evtname), NULL
   FROM pg_event_trigger e
  WHERE e.evtname ~ '^shardid_(move|back)_[0-9]+(_name)?$' AND e.evtenabled <> 'D'
 UNION ALL
@@ -63,7 +70,7 @@ SELECT 'fence', n.nspname::text, NULL, NULL,
           FROM (SELECT left(n.nspname, 48) || '_left' || CASE i WHEN 1 THEN '' ELSE '_' || i END AS name, i
                   FROM generate_series(1, 1000) AS i) AS free
          WHERE NOT EXISTS (SELECT FROM pg_namespace o WHERE o.nspname = free.name)
-         ORDER BY i LIMIT 1)
+         ORDER BY i LIMIT 1), NULL
   FROM pg_trigger t
   JOIN pg_class c ON c.oid = t.tgrelid
   JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -12,7 +12,8 @@ SELECT format('%I.%I', n.nspname, c.relname) AS table,
        format('%I.next_id()', n.nspname)     AS own_default,
        h.shard,
        a.attidentity <> ''                   AS identity,
-       a.atttypid <> 'int8'::regtype         AS small
+       a.atttypid <> 'int8'::regtype         AS small,
+       quote_ident(pg_get_userbyid(c.relowner)) AS owner
   FROM home h
   JOIN pg_namespace n ON n.oid = h.schema
   JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'p') AND NOT c.relispartition

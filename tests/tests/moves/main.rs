@@ -55,6 +55,7 @@ mod standing;
 mod stream_role;
 mod switched;
 mod traffic;
+mod typed;
 mod unnamed;
 mod unseen;
 mod versions;

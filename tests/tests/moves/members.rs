@@ -45,13 +45,14 @@ fn who_would_lose_or_gain_a_right_as_a_member_of_a_role_is_named_before_the_move
         assert_eq!(run.code, 1, "{}", run.stderr);
         for words in [
             "role lost has USAGE on schema SCHEMA and 1 more as a member of role \"Readers\" where the shard is, and not here",
-            "on pg2 role lost is no member of role \"Readers\": `REVOKE \"Readers\" FROM lost;` on pg1, or change that on pg2",
+            "on pg2 role lost is no member of role \"Readers\": `REVOKE \"Readers\" FROM lostGRANTED;` on pg1, or change that on pg2",
             "role gained has USAGE on schema SCHEMA and 1 more as a member of role \"Readers\" here, and not where the shard is",
-            "on pg1 role gained is no member of role \"between\": `REVOKE \"between\" FROM gained;` on pg2, or",
+            "on pg1 role gained is no member of role \"between\": `REVOKE \"between\" FROM gainedGRANTED;` on pg2, or",
             "role stiff has USAGE on schema SCHEMA and 1 more as a member of role \"Readers\" where the shard is, and not here",
             "on pg2 role stiff does not inherit from role \"Readers\":",
         ] {
-            let words = words.replace("SCHEMA", &schema);
+            let granted = if per_grant { " GRANTED BY postgres" } else { "" };
+            let words = words.replace("SCHEMA", &schema).replace("GRANTED", granted);
             assert!(run.stderr.contains(&words), "{words}: {}", run.stderr);
         }
         // In another way it is the same, a superuser needs none, and of who is on one node alone nothing is known.
@@ -63,7 +64,7 @@ fn who_would_lose_or_gain_a_right_as_a_member_of_a_role_is_named_before_the_move
         }
         // A role of this name may be more on the other node.
         let statements = run.stderr.split('`').skip(1).step_by(2);
-        let gives = |it: &&str| it.contains("GRANT") && !it.ends_with(" WITH INHERIT FALSE;");
+        let gives = |it: &&str| it.replace("GRANTED BY", "").contains("GRANT");
         assert_eq!(statements.filter(gives).count(), 0, "{}", run.stderr);
     }
     // What was said to help does.
@@ -286,7 +287,7 @@ fn nothing_is_granted_to_who_has_taken_the_name_of_a_role_of_the_programs_own() 
     );
     estate.psql("pg1", "CREATE ROLE plain");
     let (_, stderr) = said(estate, shard);
-    let words = format!("`REVOKE {role} FROM plain;` on pg2");
+    let words = format!("`REVOKE {role} FROM plain");
     assert!(stderr.contains(&words) && !stderr.contains("GRANT "), "{stderr}");
     estate.psql("pg2", &format!("ALTER ROLE {role} RENAME TO somebodys"));
     // The owner of a table had it made there once more.
@@ -358,6 +359,110 @@ fn who_passes_by_the_policies_of_a_shard_on_one_node_alone_is_named_before_the_m
     estate.psql("pg1", "ALTER ROLE no_right NOBYPASSRLS");
     estate.psql("pg2", "ALTER ROLE \"past Here\" BYPASSRLS; ALTER ROLE past_there NOBYPASSRLS");
     estate.run(&["move", &shard.to_string(), "--to", "pg2", "--yes"]).ok();
+}
+
+/// What nobody grants on an object was not looked at: to become one of whom policies do not hold for, or a superuser, and to
+/// grant a role to others.
+#[test]
+fn who_may_take_or_give_on_one_node_alone_what_no_owner_grants_is_named_before_the_move() {
+    // Of its own: other tests look at all roles.
+    let estate = &Estate::start(2, 4);
+    let shard = (0..4).find(|shard| estate.home(*shard) == "pg1").expect("it has some");
+    let schema = schema(shard);
+    for node in estate.nodes() {
+        estate.psql(
+            &node,
+            "CREATE ROLE reads; CREATE ROLE looks; CREATE ROLE audits BYPASSRLS; CREATE ROLE rules SUPERUSER; CREATE ROLE makes; CREATE ROLE no_right",
+        );
+    }
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY); GRANT SELECT ON {schema}.t TO reads, looks; GRANT reads TO looks"));
+    estate.psql("pg2", "GRANT reads TO looks");
+    assert_eq!(said(estate, shard).0, 0);
+    let with_policies = format!("ALTER TABLE {schema}.t ENABLE ROW LEVEL SECURITY");
+    let set_alone = match shardid_tests::Installation::get().major() >= 16 {
+        true => " WITH INHERIT FALSE, SET TRUE",
+        false => "",
+    };
+    let mut cases = vec![
+        (
+            format!("GRANT audits TO looks{set_alone}"),
+            "role looks may take by SET ROLE or a GRANT to itself that it passes by the policies of the shard (BYPASSRLS) as a member of role audits",
+            "REVOKE audits FROM looks",
+        ),
+        (
+            "GRANT rules TO looks".into(),
+            "role looks may become a superuser, by SET ROLE or a GRANT to itself, as a member of role rules",
+            "REVOKE rules FROM looks",
+        ),
+        (
+            "GRANT reads TO looks WITH ADMIN OPTION".into(),
+            "role looks may grant role reads, which has rights of the shard, to others (ADMIN OPTION)",
+            "REVOKE ADMIN OPTION FOR reads FROM looks",
+        ),
+    ];
+    if shardid_tests::Installation::get().major() < 16 {
+        cases.push((
+            "ALTER ROLE makes CREATEROLE".into(),
+            "role makes may take by SET ROLE or a GRANT to itself SELECT on table",
+            "ALTER ROLE makes NOCREATEROLE",
+        ));
+    }
+    for (given, says, back) in cases {
+        for (node, where_) in [
+            ("pg1", "where the shard is, and not here"),
+            ("pg2", "here, and not where the shard is"),
+        ] {
+            estate.psql(node, &given);
+            if given.contains("audits") {
+                assert_eq!(said(estate, shard).0, 0, "there is no policy yet");
+                estate.psql("pg1", &with_policies);
+            }
+            let (code, stderr) = said(estate, shard);
+            assert_eq!(code, 1, "{given} on {node}: {stderr}");
+            let named = |line: &&str| line.contains(says) && line.ends_with(where_);
+            assert!(stderr.lines().any(|line| named(&line)), "{given} on {node}: {stderr}");
+            assert!(!stderr.contains("no_right"), "{stderr}");
+            if says.contains("as a member") || says.contains("ADMIN") {
+                let hint = back.replace("FROM looks", "FROM ");
+                assert!(stderr.contains(&format!("`{hint}")), "{hint}: {stderr}");
+            }
+            estate.psql(node, back);
+            estate.psql("pg1", &format!("ALTER TABLE {schema}.t DISABLE ROW LEVEL SECURITY"));
+            assert_eq!(said(estate, shard).0, 0, "{back}");
+        }
+    }
+}
+
+/// A membership that somebody else has granted stayed, and a second one came beside it, by which the role could be taken.
+#[test]
+fn a_membership_is_taken_away_as_whoever_has_granted_it() {
+    if shardid_tests::Installation::get().major() < 16 {
+        return;
+    }
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let schema = schema(shard);
+    for node in estate.nodes() {
+        estate.psql(&node, "CREATE ROLE g_read; CREATE ROLE g_app; CREATE ROLE g_admin CREATEROLE; GRANT g_read TO g_admin WITH ADMIN OPTION");
+    }
+    estate.psql("pg1", &format!("GRANT USAGE ON SCHEMA {schema} TO g_read"));
+    estate.psql("pg1", "SET ROLE g_admin; GRANT g_read TO g_app WITH INHERIT TRUE, SET FALSE");
+    estate.psql("pg2", "GRANT g_read TO g_app WITH INHERIT FALSE, SET TRUE");
+    let typed = |stderr: &str, begins: &str| {
+        let mut statements = stderr.split('`').skip(1).step_by(2);
+        statements
+            .find(|it| it.starts_with(begins))
+            .unwrap_or_else(|| panic!("{stderr}"))
+            .to_owned()
+    };
+    let statement = typed(&said(estate, shard).1, "REVOKE INHERIT OPTION FOR g_read FROM g_app");
+    estate.psql("pg1", &statement);
+    let inherits = "SELECT count(*) FROM pg_auth_members WHERE member = 'g_app'::regrole AND (inherit_option OR set_option)";
+    assert_eq!(estate.psql("pg1", inherits), "0", "{statement}");
+    let statement = typed(&said(estate, shard).1, "REVOKE g_read FROM g_app");
+    estate.psql("pg2", &statement);
+    assert!(!said(estate, shard).1.contains("g_app"));
+    estate.psql("pg1", "DROP ROLE g_app");
+    estate.psql("pg2", "DROP ROLE g_app");
 }
 
 /// No shard could be moved by it; and where there was a role `admin`, what that one gives to others on all that it makes,

@@ -17,7 +17,7 @@ pub(super) async fn check_commits(server: &mut MoveSession) -> Result<(), Failur
     match commits_wait(&server.node, &mut server.connection).await? {
         None => Ok(()),
         Some(why) => Err(Failure::new(why).at(format!("node {}", server.node)).hint(
-            "start the standby, or take it out: ALTER SYSTEM SET synchronous_standby_names = '…'; SELECT pg_reload_conf();",
+            "start the standby, or take it out: ALTER SYSTEM SET synchronous_standby_names = '…'; SELECT pg_catalog.pg_reload_conf();",
         )),
     }
 }

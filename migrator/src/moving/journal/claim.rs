@@ -37,7 +37,7 @@ impl MoveJournal {
         };
         let node = &self.server.node;
         Err(Failure::new(format!("{who} is working on a move of shard {shard}")).hint(format!(
-            "wait for it to end: `shardid moves`; one that hangs is ended by SELECT pg_terminate_backend(…) on node {node}"
+            "wait for it to end: `shardid moves`; one that hangs is ended by SELECT pg_catalog.pg_terminate_backend(…) on node {node}"
         )))
     }
 

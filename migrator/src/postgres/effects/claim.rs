@@ -73,7 +73,7 @@ impl NodeSession {
             if Instant::now() > deadline {
                 return Err(Failure::new(at_work.join("; "))
                     .at(format!("node {}", self.node))
-                    .hint("wait for it to end; one that hangs is ended there by SELECT pg_terminate_backend(…); then run the same command again"));
+                    .hint("wait for it to end; one that hangs is ended there by SELECT pg_catalog.pg_terminate_backend(…); then run the same command again"));
             }
             tokio::time::sleep(AT_WORK_EVERY).await;
         }
@@ -90,6 +90,6 @@ impl NodeSession {
         };
         Failure::new(format!("{who} has shards in hand, as a program that moves one"))
             .at(format!("node {}", self.node))
-            .hint("wait for it to end, or end it there: SELECT pg_terminate_backend(…); then run the same command again")
+            .hint("wait for it to end, or end it there: SELECT pg_catalog.pg_terminate_backend(…); then run the same command again")
     }
 }

@@ -2,7 +2,7 @@
 , writing AS (
     SELECT a.xact_start AS since,
            format('process %s (%s)', a.pid, concat_ws(', ', coalesce(a.usename, a.backend_type), a.datname, nullif(a.application_name, ''))) AS who,
-           format('SELECT pg_terminate_backend(%s)', a.pid) AS how
+           format('SELECT pg_catalog.pg_terminate_backend(%s)', a.pid) AS how
       FROM pg_stat_activity a
      WHERE a.backend_xid IS NOT NULL AND a.pid <> pg_backend_pid()
     UNION ALL

@@ -43,10 +43,10 @@
      WHERE (i.classid, s.refobjid) NOT IN (SELECT o.classid, o.owner FROM object o)
      GROUP BY i.classid, s.refobjid
     UNION
-    SELECT min(format('policy %I on %s', p.polname, p.polrelid::regclass)), 'ROWS', r.oid
+    SELECT min(format('policy %I on %s', p.polname, p.polrelid::regclass)), CASE WHEN p.polpermissive THEN 'ROWS' ELSE 'RESTRICTION' END, r.oid
       FROM inside i JOIN pg_policy p ON i.classid = 'pg_policy'::regclass AND p.oid = i.objid
      CROSS JOIN LATERAL unnest(p.polroles) AS r (oid)
-     GROUP BY r.oid
+     GROUP BY r.oid, p.polpermissive
     UNION
     -- Roles of the server that have rights on all there is.
     SELECT g.what, every.privilege, r.oid
