@@ -79,15 +79,10 @@ mod tests {
         assert_eq!(super::quoted("DROP x;"), "`DROP x;`");
         assert_eq!(super::quoted("GRANT \"x`\";"), "`` GRANT \"x`\"; ``");
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::literal;
 
     #[test]
     fn a_literal_is_read_alike_by_every_session() {
-        assert_eq!(literal("it's"), "'it''s'");
-        assert_eq!(literal("a\\'); --"), "E'a\\\\''); --'");
+        assert_eq!(super::literal("it's"), "'it''s'");
+        assert_eq!(super::literal("a\\'); --"), "E'a\\\\''); --'");
     }
 }
