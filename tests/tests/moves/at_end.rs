@@ -77,6 +77,27 @@ fn sequences_that_were_renamed_on_a_closed_copy_go_on_where_they_stood() {
     assert_eq!(estate.psql("pg2", &take("gone", 1)), "41");
 }
 
+/// Each got the bounds of the other.
+#[test]
+fn sequences_that_were_renamed_where_a_shard_goes_back_to_have_their_own_bounds_again() {
+    let estate = Estate::start(2, 4);
+    let (shard, _) = crate::catalog::shard_on_pg1(&estate);
+    let of = |sql: &str| sql.replace('@', &format!("shard_{shard:04}"));
+    estate.psql("pg1", &of("CREATE SEQUENCE @.up MAXVALUE 1000; CREATE SEQUENCE @.down INCREMENT -1; CREATE SEQUENCE @.new; SELECT nextval('@.up'), nextval('@.down'), nextval('@.new') FROM generate_series(1, 9)"));
+    let number = shard.to_string();
+    estate.run_cut("switched/after-GuardSource", &["move", &number, "--to", "pg2", "--yes"]);
+    estate.psql("pg1", &of("ALTER SEQUENCE @.up RENAME TO aside; ALTER SEQUENCE @.down RENAME TO up; ALTER SEQUENCE @.aside RENAME TO down; ALTER SEQUENCE @.new RENAME TO newer"));
+    let id = estate.last_move(shard);
+    estate.node("pg2").kill9();
+    let back = estate.run(&["abort", &id, "--gone", "pg2", "--yes"]);
+    assert_eq!(back.code, 0, "{}", back.stderr);
+    assert!(!back.stderr.contains("give nothing"), "{}", back.stderr);
+    let next = |name: &str| estate.psql("pg1", &of(&format!("SELECT nextval('@.{name}')")));
+    assert_eq!(["up", "down", "newer"].map(next), ["-10", "10", "10"]);
+    let most = "SELECT seqmax FROM pg_sequence WHERE seqrelid = '@.down'::regclass";
+    assert_eq!(estate.psql("pg1", &of(most)), "1000");
+}
+
 /// The shard was open nowhere, and the word that was named failed for ever.
 #[test]
 fn a_closed_copy_whose_own_sequence_is_gone_is_opened_when_there_is_one_again() {

@@ -112,6 +112,13 @@ fn a_role_that_may_do_more_where_the_shard_goes_is_refused() {
             "CREATE TABLE {schema}.t (id bigint PRIMARY KEY); ALTER TABLE {schema}.t OWNER TO alice"
         ),
     );
+    for node in estate.nodes() {
+        estate.psql(&node, "CREATE ROLE common; GRANT common TO alice");
+    }
+    estate.psql(
+        "pg2",
+        "CREATE FOREIGN DATA WRAPPER away; CREATE SERVER away FOREIGN DATA WRAPPER away",
+    );
     for (more, less, power) in [
         ("ALTER ROLE alice SUPERUSER", "ALTER ROLE alice NOSUPERUSER", "is a superuser"),
         (
@@ -175,11 +182,40 @@ fn a_role_that_may_do_more_where_the_shard_goes_is_refused() {
             "ALTER DATABASE template1 OWNER TO postgres",
             "owns database template1",
         ),
+        (
+            "GRANT USAGE ON FOREIGN SERVER away TO alice",
+            "REVOKE USAGE ON FOREIGN SERVER away FROM alice",
+            "has rights on server away",
+        ),
+    ] {
+        // What a role may do of which the owner is a member on both, its functions may do as well.
+        for (role, owns) in [
+            ("alice", "which owns part of the shard"),
+            ("common", "of which who owns part of the shard is a member"),
+        ] {
+            let of = |sql: &str| sql.replace("alice", role);
+            estate.psql("pg2", &of(more));
+            let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
+            let words = format!("role {role}, {owns}, {power} here");
+            assert!(refused.contains(&words), "{words:?} is not in {refused}");
+            estate.psql("pg2", &of(less));
+        }
+    }
+    for (more, less, words) in [
+        (
+            "GRANT common TO alice WITH ADMIN OPTION",
+            "REVOKE ADMIN OPTION FOR common FROM alice",
+            "role alice, which owns part of the shard, may grant role common here",
+        ),
+        (
+            "GRANT CREATE ON DATABASE app TO PUBLIC",
+            "REVOKE CREATE ON DATABASE app FROM PUBLIC",
+            "may make schemas in database app here",
+        ),
     ] {
         estate.psql("pg2", more);
         let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
-        let words = format!("role alice, which owns part of the shard, {power} here");
-        assert!(refused.contains(&words), "{words:?} is not in {refused}");
+        assert!(refused.contains(words), "{words:?} is not in {refused}");
         estate.psql("pg2", less);
     }
     // What everybody needs who works there.

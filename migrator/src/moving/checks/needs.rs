@@ -23,8 +23,8 @@ pub(super) struct Needs {
     powers: Vec<Power>,
 }
 
-/// A role, and what it may do anywhere on its server.
-type Power = (String, String);
+/// A role, what it may do anywhere on its server, and whether it owns part of a shard itself.
+type Power = (String, String, bool);
 
 /// What the schema of a shard needs, as its server knows it.
 pub(super) async fn needs(
@@ -80,7 +80,7 @@ pub(in crate::moving) async fn check_owners(
 /// What roles may do on the target alone. Who is a superuser on both may do everything on both, whatever it owns.
 fn gained(here: &[Power], there: &[Power]) -> Vec<Problem> {
     let is_superuser = |powers: &[Power], role: &str| {
-        powers.iter().any(|(other, power)| other == role && power == SUPERUSER)
+        powers.iter().any(|(other, power, _)| other == role && power == SUPERUSER)
     };
     let is_gained = |power: &&Power| {
         !(here.contains(power) || is_superuser(here, &power.0) && is_superuser(there, &power.0))
@@ -96,10 +96,15 @@ async fn powers(server: &mut MoveSession, roles: &[String]) -> Result<Vec<Power>
 }
 
 /// Of a role of the same name that may do more: whoever has it on the one server may not have it on the other.
-fn more_powerful((role, power): &Power) -> Problem {
+fn more_powerful((role, power, owns): &Power) -> Problem {
+    let who = match owns {
+        true => format!("role {role}, which owns part of the shard,"),
+        false if role == "PUBLIC" => "everybody".to_owned(),
+        false => format!("role {role}, of which who owns part of the shard is a member,"),
+    };
     (
-        format!("role {role}, which owns part of the shard, {power} here, and not where the shard is"),
-        "a function that it owns could do that here: give what it owns to another role, or have the role be the same on both".into(),
+        format!("{who} {power} here, and not where the shard is"),
+        "a function of that owner could do that here: give what it owns to another role, or have the role be the same on both".into(),
     )
 }
 

@@ -1,5 +1,6 @@
--- What roles ($1) may do on this server beside what they were granted on objects: their functions may do it too.
-SELECT r.rolname::text AS role, p.power
+-- What roles ($1) may do on this server beside what they were granted on objects, and what those may of which they are members:
+-- their functions may do it too. And whether a role is one of the first ones.
+SELECT r.rolname::text AS role, p.power, r.rolname = ANY ($1::text[]) AS is_named
   FROM pg_roles r
  CROSS JOIN LATERAL (
      -- Who is one may do all else as well.
@@ -13,6 +14,8 @@ SELECT r.rolname::text AS role, p.power
        FROM pg_database d WHERE r.rolname = 'pg_database_owner' AND d.datname = current_database()
      UNION ALL SELECT format('is a member of role %s', quote_ident(g.rolname)) FROM pg_roles g
       WHERE g.oid <> r.oid AND g.rolname <> 'pg_database_owner' AND pg_has_role(r.oid, g.oid, 'MEMBER')
+     UNION ALL SELECT format('may grant role %s', quote_ident(g.rolname)) FROM pg_roles g
+      WHERE g.oid <> r.oid AND pg_has_role(r.oid, g.oid, 'USAGE WITH ADMIN OPTION')
      UNION ALL SELECT format('owns database %I', d.datname) FROM pg_database d WHERE d.datdba = r.oid AND d.datname <> current_database()
      -- Where it has the right to connect it needs none of its functions for that.
      UNION ALL SELECT CASE d.datname WHEN current_database() THEN 'may make schemas in the database' ELSE format('may make schemas in database %I', d.datname) END
@@ -28,7 +31,14 @@ SELECT r.rolname::text AS role, p.power
         AND CASE s.dbid WHEN 0 THEN s.classid <> 'pg_database'::regclass
                         WHEN (SELECT oid FROM pg_database WHERE datname = current_database())
                         THEN (pg_identify_object(s.classid, s.objid, 0)).schema IN ('pg_catalog', 'information_schema', 'shardid')
+                             -- Ways out of the database.
+                             OR s.classid IN ('pg_foreign_server'::regclass, 'pg_foreign_data_wrapper'::regclass, 'pg_user_mapping'::regclass, 'pg_language'::regclass)
                         ELSE false END
  ) AS p (power)
- WHERE r.rolname = ANY ($1::text[]) AND (NOT r.rolsuper OR p.power = 'is a superuser')
+ WHERE EXISTS (SELECT FROM pg_roles o WHERE o.rolname = ANY ($1::text[]) AND pg_has_role(o.oid, r.oid, 'MEMBER') AND (NOT o.rolsuper OR o.oid = r.oid))
+   AND (NOT r.rolsuper OR p.power = 'is a superuser')
+UNION
+SELECT 'PUBLIC', format('may make schemas in database %I', d.datname), false
+  FROM pg_database d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) a
+ WHERE a.grantee = 0 AND a.privilege_type = 'CREATE' AND d.datname = current_database()
  ORDER BY 1, 2

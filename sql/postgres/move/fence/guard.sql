@@ -12,7 +12,7 @@ SELECT format('COMMENT ON PUBLICATION %I IS %L', p.pubname,
                                  'sequences', coalesce(member.sequences, '[]'))::text)
   FROM pg_publication p
  CROSS JOIN LATERAL (
-           SELECT jsonb_agg(jsonb_build_object('name', c.relname, 'type', q.seqtypid::regtype, 'increment', q.seqincrement,
+           SELECT jsonb_agg(jsonb_build_object('name', c.relname, 'at', format('%s/%s/%s', (SELECT system_identifier FROM pg_control_system()), (SELECT oid FROM pg_database WHERE datname = current_database()), c.oid), 'type', q.seqtypid::regtype, 'increment', q.seqincrement,
                                                'min', q.seqmin, 'max', q.seqmax, 'start', q.seqstart, 'cache', q.seqcache,
                                                'cycle', q.seqcycle) ORDER BY c.relname) AS sequences
              FROM pg_publication_namespace n

@@ -10,7 +10,9 @@ SELECT member.name
          WHERE n.nspname = $1 AND NOT q.seqcycle
            AND NOT EXISTS (SELECT FROM shardid.shard s WHERE s.sequence::oid = c.oid)
            AND NOT EXISTS (SELECT FROM shardid.id_sequence i WHERE i.sequence::oid = c.oid)
-           AND NOT EXISTS (SELECT FROM jsonb_to_recordset($2::jsonb) AS known (name text) WHERE known.name = c.relname)
+           AND NOT EXISTS (SELECT FROM jsonb_to_recordset($2::jsonb) AS known (name text, at text)
+                            CROSS JOIN LATERAL (SELECT format('%s/%s/', (SELECT system_identifier FROM pg_control_system()), (SELECT oid FROM pg_database WHERE datname = current_database())) AS numbers) here
+                            WHERE CASE WHEN starts_with(known.at, here.numbers) THEN here.numbers || c.oid = known.at ELSE known.name = c.relname END)
            AND NOT EXISTS (
                SELECT FROM pg_subscription s
                  JOIN pg_database d ON d.oid = s.subdbid AND d.datname = current_database()

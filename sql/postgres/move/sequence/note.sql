@@ -22,7 +22,7 @@ WITH given AS (
       JOIN pg_publication p ON p.oid = n.pnpubid AND p.pubname ~ '^shardid_(move|back)_[0-9]+$'
      CROSS JOIN LATERAL obj_description(p.oid, 'pg_publication') AS d(note)
      CROSS JOIN LATERAL jsonb_to_recordset(CASE WHEN note ~ '^{"server": -?[0-9]+, "database": ' THEN note::jsonb -> 'sequences' ELSE '[]' END)
-                AS q(name text, type text, increment bigint, min bigint, max bigint, start bigint, cache bigint, cycle boolean)
+                AS q(name text, at text, type text, increment bigint, min bigint, max bigint, start bigint, cache bigint, cycle boolean)
      WHERE s.state = 'moved'
 )
 SELECT jsonb_build_object('move', $5::bigint, 'sequences', coalesce(jsonb_agg(jsonb_build_object(
@@ -32,5 +32,6 @@ SELECT jsonb_build_object('move', $5::bigint, 'sequences', coalesce(jsonb_agg(js
            'last', greatest(s.last_value, g.last), 'called', s.is_called, 'layout', g.layout) ORDER BY m.relname), '[]'))::text AS note
   FROM member m
  CROSS JOIN LATERAL shardid.read_sequence(m.oid) s
-  LEFT JOIN closed q ON q.name = m.relname
+ CROSS JOIN (SELECT format('%s/%s/', (SELECT system_identifier FROM pg_control_system()), (SELECT oid FROM pg_database WHERE datname = current_database())) AS numbers) here
+  LEFT JOIN closed q ON CASE WHEN starts_with(q.at, here.numbers) THEN here.numbers || m.oid = q.at ELSE q.name = m.relname END
   LEFT JOIN given g ON g.sequence = m.oid
