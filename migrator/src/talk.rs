@@ -19,6 +19,11 @@ pub(crate) fn line(text: impl Display) {
     let _ = writeln!(anstream::stderr(), "{}", printable(&text.to_string()));
 }
 
+/// Shows what is made for the eye, with colours, and has shown names of others as [`printable`] already.
+pub(crate) fn view(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{}", text.trim_end());
+}
+
 /// Asks a question that only `y` or `yes` answers with yes.
 ///
 /// Fails where there is nobody to ask.

@@ -50,7 +50,7 @@ async fn make_so(file: &ClusterFile, args: &Apply, asked: Asked) -> Result<(), F
         shown.after(asked);
         return Ok(());
     }
-    talk::line(text.trim_end());
+    talk::view(&text);
     if shown.is_empty() {
         return Ok(());
     }

@@ -138,7 +138,7 @@ async fn make(
         check_all(file, &planned, true, pace).await?;
         return Ok(());
     }
-    talk::line(text.trim_end());
+    talk::view(&text);
     let checked = check_all(file, &planned, false, pace).await?;
     if !how.yes
         && !talk::ask_or(

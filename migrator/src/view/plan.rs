@@ -7,6 +7,7 @@ use shardid_cluster::{
 };
 
 use crate::failure::Failure;
+use crate::printable::printable;
 use crate::view::{counted, ranges};
 
 /// The plan, under a line about the cluster.
@@ -29,11 +30,11 @@ pub(crate) fn text(declared: &Declared, truth: &Truth, plan: &Plan) -> String {
         }
         for line in lines(step) {
             let style = style_of(&line);
-            text.push_str(&format!("  {style}{line}{style:#}\n"));
+            text.push_str(&format!("  {style}{}{style:#}\n", printable(&line)));
         }
     }
     for note in &plan.notes {
-        text.push_str(&format!("\nnote: {note}\n"));
+        text.push_str(&format!("\nnote: {}\n", printable(&note.to_string())));
     }
     text
 }

@@ -9,9 +9,15 @@ use crate::cluster::Cluster;
 #[test]
 fn empty_servers_become_a_cluster_with_ids_in_every_shard() {
     let cluster = Cluster::of(2, 16);
+    let plan = cluster.run(&["plan"]).stdout;
     let run = cluster.run(&["apply", "--yes"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(run.stdout, "", "what an apply says is talk");
+    assert!(
+        run.stderr.starts_with(&plan) && plan.contains("\ncatalog\n  + pg1"),
+        "{plan}{}",
+        run.stderr
+    );
     assert!(run.stderr.ends_with("done: cluster photos has map version 1\n"), "{}", run.stderr);
     for (i, node) in cluster.nodes.iter().enumerate() {
         let mut client = node.connect();

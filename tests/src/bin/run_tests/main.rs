@@ -8,7 +8,7 @@
 //! again without it, as they are when a program crashes.
 #![forbid(unsafe_code)]
 
-mod engines;
+mod draw;
 mod event;
 mod limits;
 mod processes;
@@ -29,7 +29,11 @@ use report::Report;
 
 /// The programs whose tests are run on MariaDB or on MySQL, as the seed has it, and on both where
 /// they are asked for by name or `SHARDID_WHOLE` is set: the servers take most of the time.
-const DRAWN: [&str; 2] = ["mysql", "tickets"];
+const ON_ONE_ENGINE: [&str; 2] = ["mysql", "tickets"];
+
+/// The program of which every other test is run, drawn by the seed, but for those with this in their names, where none is asked for by
+/// name and `SHARDID_WHOLE` is not set: it takes half of the time of all.
+const HALVED: (&str, &str) = ("moves", "matrix::");
 
 /// Run test programs, two at a time
 ///
@@ -85,11 +89,16 @@ fn run_all(programs: Vec<Program>, options: &Options, limits: &Limits, report: &
         }
     }
     if options.only.is_empty() && !shardid_tests::is_whole() {
-        let is_drawn = |name: &str| DRAWN.contains(&name);
-        for (program, tests) in programs.iter_mut().filter(|(one, _)| is_drawn(&one.name)) {
+        for (program, tests) in &mut programs {
             let (name, all) = (&program.name, tests.len());
-            *tests = engines::draw(name, std::mem::take(tests));
-            report.say(&format!("{} of {all} tests of {name}: each on one engine", tests.len()));
+            if ON_ONE_ENGINE.contains(&name.as_str()) {
+                *tests = draw::engines(name, std::mem::take(tests));
+                report
+                    .say(&format!("{} of {all} tests of {name}: each on one engine", tests.len()));
+            } else if name == HALVED.0 {
+                *tests = draw::half(name, std::mem::take(tests), HALVED.1);
+                report.say(&format!("{} of {all} tests of {name}, by the seed", tests.len()));
+            }
         }
     }
     programs.sort_by_key(|(program, tests)| (program.rank(), std::cmp::Reverse(tests.len())));
