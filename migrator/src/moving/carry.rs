@@ -5,12 +5,14 @@ use std::time::Instant;
 use super::context::MoveContext;
 use super::outcome::Fence;
 use super::{compare, fence, schema, sequences, unseen};
+use crate::cuts;
 use crate::failure::Failure;
 
 pub(super) async fn carry_over(
     context: &mut MoveContext<'_>,
     deadline: Instant,
 ) -> Result<Fence, Failure> {
+    let names = sequences::names(context).await?;
     if let lost @ Fence::Lost(_) = unseen::behind_fence(context, deadline).await? {
         return Ok(lost);
     }
@@ -23,7 +25,8 @@ pub(super) async fn carry_over(
     if let lost @ Fence::Lost(_) = compare::within(context, deadline).await? {
         return Ok(lost);
     }
-    if let lost @ Fence::Lost(_) = sequences::carry_over(context, deadline).await? {
+    cuts::at(format_args!("carry/looked"));
+    if let lost @ Fence::Lost(_) = sequences::carry_over(context, deadline, &names).await? {
         return Ok(lost);
     }
     // Nobody can change it any more, until the old copy is closed.

@@ -86,6 +86,12 @@ pub(super) async fn other_rights(
         by_all || held.any(|key| key.0 == *role && !SPECIAL.contains(&key.2.as_str()))
     };
     differing.retain(|alone| alone.first.0 != BYPASSRLS || has_right(&alone.role));
+    if has_policies {
+        let has_right = |role: &String| {
+            here.roles.contains(role) && there.roles.contains(role) && has_right(role)
+        };
+        problems.extend(other_selves(from, to, has_right).await?);
+    }
     for alone in differing.iter().take(NAMED_MAX) {
         let (with, without) =
             if alone.is_lost { (&mut *from, &mut *to) } else { (&mut *to, &mut *from) };
@@ -98,8 +104,10 @@ pub(super) async fn other_rights(
             .cloned();
         if let Some(role) = own {
             let hint = match way.iter().find(|(_, of)| *of == role) {
-                // Nobody is a member of one.
-                Some(edge) => format!("`{}` on {}", one[edge].revoke, with.node),
+                Some((member, _)) => format!(
+                    "that role is the program's own: have role {member} be no member of it on {}",
+                    with.node
+                ),
                 None => not_made_by_us(&role, with, without).await?,
             };
             problems.push((said(alone), hint));
@@ -113,6 +121,37 @@ pub(super) async fn other_rights(
         problems.push((
             format!("{more} more times a role has a right of the shard on one of the two nodes alone"),
             "when those that are named have it on both, or on none, `shardid move … --dry-run` names the next".into(),
+        ));
+    }
+    Ok(problems)
+}
+
+/// Who may be another role by SET ROLE on one of the servers alone, where one of the two has a right of the shard.
+async fn other_selves(
+    from: &mut MoveSession,
+    to: &mut MoveSession,
+    has_right: impl Fn(&String) -> bool,
+) -> Result<Vec<Problem>, Failure> {
+    let all = || sqlx::query_as(sql!("move/rights/set_role.sql"));
+    let here: BTreeSet<Edge> = from.rows(all()).await?.into_iter().collect();
+    let there: BTreeSet<Edge> = to.rows(all()).await?.into_iter().collect();
+    let mut problems = Vec::new();
+    for (edges, where_) in [
+        (here.difference(&there), "where the shard is, and not here"),
+        (there.difference(&here), "here, and not where the shard is"),
+    ] {
+        for (role, of) in edges.filter(|(role, of)| has_right(role) && has_right(of)) {
+            problems.push((
+                format!("role {role} may be role {of} by SET ROLE {where_}, and policies of the shard go by the role that one is"),
+                "have that be the same on both, once you have seen what these roles may do there".into(),
+            ));
+        }
+    }
+    if let more @ 1.. = problems.len().saturating_sub(NAMED_MAX) {
+        problems.truncate(NAMED_MAX);
+        problems.push((
+            format!("{more} more times a role may be another one on one of the two nodes alone"),
+            "when those that are named may on both, or on none, `shardid move … --dry-run` names the next".into(),
         ));
     }
     Ok(problems)
@@ -245,24 +284,14 @@ fn said(alone: &Alone) -> String {
 /// A member, and of which role it is one.
 type Edge = (String, String);
 
-/// Whether a member inherits, what takes the membership from it, and what takes that it inherits, where that can be.
-#[derive(Clone, PartialEq, Eq)]
-struct Membership {
-    inherits: bool,
-    revoke: String,
-    disinherit: Option<String>,
-}
-
-type Memberships = BTreeMap<Edge, Membership>;
+/// Memberships, and whether the member inherits.
+type Memberships = BTreeMap<Edge, bool>;
 
 /// The memberships of some roles, and of all roles above them.
 async fn memberships(server: &mut MoveSession, roles: Vec<String>) -> Result<Memberships, Failure> {
     let query = sqlx::query_as(sql!("move/rights/memberships.sql")).bind(roles);
-    let rows: Vec<(String, String, bool, String, Option<String>)> = server.rows(query).await?;
-    let of = |(member, of, inherits, revoke, disinherit)| {
-        ((member, of), Membership { inherits, revoke, disinherit })
-    };
-    Ok(rows.into_iter().map(of).collect())
+    let rows: Vec<(String, String, bool)> = server.rows(query).await?;
+    Ok(rows.into_iter().map(|(member, of, inherits)| ((member, of), inherits)).collect())
 }
 
 /// The shortest way from a role to another one, by memberships that inherit where it has to.
@@ -274,7 +303,7 @@ fn path(memberships: &Memberships, from: &str, to: &str, inherits: bool) -> Vec<
             return way;
         }
         for (edge, _) in
-            memberships.iter().filter(|(edge, it)| edge.0 == role && (it.inherits || !inherits))
+            memberships.iter().filter(|(edge, has)| edge.0 == role && (**has || !inherits))
         {
             if seen.insert(edge.1.clone()) {
                 let longer = way.iter().cloned().chain([edge.clone()]).collect();
@@ -286,66 +315,46 @@ fn path(memberships: &Memberships, from: &str, to: &str, inherits: bool) -> Vec<
 }
 
 impl Alone {
-    /// What takes the right away on the first node, which has it in this way; and what the other one lacks. No statement gives a
-    /// right: a role may be more on one node than it is on the other.
+    /// What is not the same on the second node, and is to be. No statement says how: one that gives may give more than this, as a role may
+    /// be more on one node than on the other, and one that takes away may give rows, where a policy restricts whoever is a member.
     fn hint(
         &self,
         way: Vec<Edge>,
         (one, other): (&Memberships, &Memberships),
         (with, without): (&NodeName, &NodeName),
     ) -> String {
-        let Self { role, by, first: (privilege, what), .. } = self;
-        let once_seen = "once you have seen what these roles may do there";
-        if privilege == ADMIN {
-            let of = what.trim_start_matches("role ");
-            return format!(
-                "`REVOKE ADMIN OPTION FOR {of} FROM ...;` on {with}, of {role} or of a role that it is a member of, as `\\drg` of psql, or pg_auth_members, shows, or change that on {without} {once_seen}"
-            );
-        }
-        if privilege == BYPASSRLS && self.has {
-            return format!(
-                "`ALTER ROLE {role} NOBYPASSRLS;` on {with}, or have it pass by policies on {without} as well, by those of all tables there"
-            );
-        }
+        let Self { role, by, first: (privilege, _), .. } = self;
         let mut lacks = Vec::new();
-        let mut take_away: Option<Option<String>> = None;
-        // No role is a member of one that is a member of it.
-        let mut may_be_made = true;
         for edge in way {
             let (role, group) = &edge;
-            let Some(here) = one.get(&edge) else { continue };
             match other.get(&edge) {
                 None => {
-                    may_be_made &= path(other, group, role, false).is_empty();
-                    lacks.push(format!("role {role} is no member of role {group}"));
-                    take_away = take_away.or(Some(Some(here.revoke.clone())));
+                    lacks.push(format!("on {without} role {role} is no member of role {group}"))
                 }
-                Some(there) if self.has && here.inherits && !there.inherits => {
-                    lacks.push(format!("role {role} does not inherit from role {group}"));
-                    take_away = take_away.or(Some(here.disinherit.clone()));
+                Some(false) if self.has && one.get(&edge) == Some(&true) => {
+                    lacks.push(format!(
+                        "on {without} role {role} does not inherit from role {group}"
+                    ));
                 }
                 Some(_) => {}
             }
         }
-        let lacks = lacks.join(", and ");
-        // That would give rows.
-        if privilege == RESTRICTION {
-            take_away = take_away.map(|_| None);
-        }
-        match take_away {
-            Some(Some(take_away)) if !may_be_made => format!("`{take_away}` on {with}"),
-            Some(Some(take_away)) => format!(
-                "on {without} {lacks}: `{take_away}` on {with}, or change that on {without} {once_seen}"
+        let what = match (privilege.as_str(), lacks.is_empty()) {
+            (ADMIN, _) => {
+                format!(
+                    "role {role} is a member with ADMIN OPTION on {with} alone, by itself or by another role"
+                )
+            }
+            (BYPASSRLS, _) if self.has => format!("role {role} has BYPASSRLS on {with} alone"),
+            (_, false) => lacks.join(", and "),
+            // As of who owns the database, may not SET ROLE to it, or makes roles.
+            (_, true) => format!(
+                "role {role} is not as role {by} in the same way on {with} and on {without}: as a member, the owner of the database, or one that makes roles (CREATEROLE)"
             ),
-            // Up to 15 a role inherits from all that it is a member of, or from none.
-            Some(None) => format!(
-                "on {without} {lacks}: have it be the same on {with} and on {without}, {once_seen}"
-            ),
-            // As of who owns the database, or may not SET ROLE to it.
-            None => format!(
-                "have role {role} be a member of role {by} in the same way on {with} and on {without}: `\\drg` of psql, or pg_auth_members, shows how it is; have the database have the same owner, and the same roles make roles (CREATEROLE)"
-            ),
-        }
+        };
+        format!(
+            "{what}: have that be the same on both, once you have seen what these roles may do there, and which policies are about them; `\\drg` of psql, or pg_auth_members, shows memberships"
+        )
     }
 }
 
@@ -355,20 +364,17 @@ mod tests {
 
     use shardid_cluster::NodeName;
 
-    use super::{Alone, Membership, Memberships, path};
+    use super::{Alone, Memberships, path};
 
     fn memberships(edges: &[(&str, &str, bool)]) -> Memberships {
         let of = |&(member, of, inherits): &(&str, &str, bool)| {
-            let disinherit = inherits
-                .then(|| format!("REVOKE INHERIT OPTION FOR {of} FROM {member} GRANTED BY x;"));
-            let revoke = format!("REVOKE {of} FROM {member} GRANTED BY x;");
-            ((member.to_owned(), of.to_owned()), Membership { inherits, revoke, disinherit })
+            ((member.to_owned(), of.to_owned()), inherits)
         };
         edges.iter().map(of).collect::<BTreeMap<_, _>>()
     }
 
     #[test]
-    fn a_hint_gives_no_right_and_can_be_done() {
+    fn a_hint_names_what_differs_and_has_no_statement() {
         let node = |name: &str| name.parse::<NodeName>().expect("it is a name");
         let (with, without) = (node("a"), node("b"));
         let alone = Alone {
@@ -381,41 +387,23 @@ mod tests {
         };
         let one =
             memberships(&[("r", "m", true), ("m", "g", true), ("r", "n", false), ("n", "g", true)]);
-        let hint_of = |one: &Memberships, other: &[(&str, &str, bool)]| {
-            let way = path(one, "r", "g", true);
-            alone.hint(way, (one, &memberships(other)), (&with, &without))
+        let hint = |other: &[(&str, &str, bool)]| {
+            let way = path(&one, "r", "g", true);
+            let hint = alone.hint(way, (&one, &memberships(other)), (&with, &without));
+            let (what, then) =
+                hint.split_once(": have that be the same on both").expect("it says so");
+            assert!(!hint.contains("GRANT") && !hint.contains("REVOKE"), "{hint}{then}");
+            what.to_owned()
         };
-        let hint = |other: &[(&str, &str, bool)]| hint_of(&one, other);
-        let then = "or change that on b once you have seen what these roles may do there";
-        assert_eq!(
-            hint(&[("m", "g", true)]),
-            format!(
-                "on b role r is no member of role m: `REVOKE m FROM r GRANTED BY x;` on a, {then}"
-            )
-        );
+        assert_eq!(hint(&[("m", "g", true)]), "on b role r is no member of role m");
         assert_eq!(
             hint(&[]),
-            format!(
-                "on b role r is no member of role m, and role m is no member of role g: `REVOKE m FROM r GRANTED BY x;` on a, {then}"
-            )
+            "on b role r is no member of role m, and on b role m is no member of role g"
         );
-        let no_more = [("r", "m", false), ("m", "g", true)];
         assert_eq!(
-            hint(&no_more),
-            format!(
-                "on b role r does not inherit from role m: `REVOKE INHERIT OPTION FOR m FROM r GRANTED BY x;` on a, {then}"
-            )
+            hint(&[("r", "m", false), ("m", "g", true)]),
+            "on b role r does not inherit from role m"
         );
-        // Of a member that inherits from all or from none, no statement is about this alone.
-        let mut older = one.clone();
-        older.values_mut().for_each(|it| it.disinherit = None);
-        let hint_of_older = hint_of(&older, &no_more);
-        assert!(!hint_of_older.contains('`') && hint_of_older.contains("the same on a and on b"));
-        // It is a member the other way round there.
-        assert_eq!(
-            hint(&[("g", "x", true), ("x", "m", true)]),
-            "`REVOKE m FROM r GRANTED BY x;` on a"
-        );
-        assert!(hint(&[("r", "m", true), ("m", "g", true)]).contains("pg_auth_members"));
+        assert!(hint(&[("r", "m", true), ("m", "g", true)]).contains("(CREATEROLE)"));
     }
 }

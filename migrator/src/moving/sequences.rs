@@ -41,6 +41,7 @@ const LOCK_MS: u128 = 10_000;
 pub(super) async fn carry_over(
     context: &mut MoveContext<'_>,
     deadline: Instant,
+    names: &[(Oid, String)],
 ) -> Result<Fence, Failure> {
     let left = deadline.saturating_duration_since(Instant::now()).as_millis();
     if !hold(context, left.clamp(1, HOLD_MS_MAX)).await? {
@@ -56,6 +57,13 @@ pub(super) async fn carry_over(
             }
         }));
     }
+    // The definitions were looked at since, and a rename waits for no fence.
+    if held_names(context).await? != names {
+        let_go(context);
+        return Ok(Fence::Lost(
+            "somebody has made, renamed or dropped a sequence meanwhile".to_owned(),
+        ));
+    }
     let noted = match lock_target(context).await? {
         Batch::Done => note(context, Noted::Anew, NOTE_MS).await?,
         Batch::LockTimeout => Batch::LockTimeout,
@@ -70,6 +78,19 @@ pub(super) async fn carry_over(
             }))
         }
     }
+}
+
+/// The sequences of the source, by number and name.
+pub(super) async fn names(context: &mut MoveContext<'_>) -> Result<Vec<(Oid, String)>, Failure> {
+    let query = sqlx::query_as(sql!("move/sequence/names.sql"));
+    context.source.rows(query.bind(context.record.schema.clone())).await
+}
+
+/// The same once they are held.
+async fn held_names(context: &mut MoveContext<'_>) -> Result<Vec<(Oid, String)>, Failure> {
+    let query = sqlx::query_as(sql!("move/sequence/names.sql"));
+    let query = query.bind(context.record.schema.clone());
+    Ok(holding(context).rows_at_once(query).await?.unwrap_or_default())
 }
 
 /// What a note is made of.

@@ -77,6 +77,28 @@ fn sequences_that_were_renamed_on_a_closed_copy_go_on_where_they_stood() {
     assert_eq!(estate.psql("pg2", &take("gone", 1)), "41");
 }
 
+/// A rename waits for no fence: it came after the last look at the definitions, and before the sequences were held.
+#[test]
+fn sequences_that_are_renamed_behind_the_fence_send_it_back() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let of = |sql: &str| sql.replace('@', &format!("shard_{shard:04}"));
+    estate.psql("pg1", &of("CREATE TABLE @.t (id bigint PRIMARY KEY); CREATE SEQUENCE @.up1; CREATE SEQUENCE @.up2; SELECT nextval('@.up1') FROM generate_series(1, 9)"));
+    let number = shard.to_string();
+    let mut held = estate.run_held(
+        "carry/looked",
+        &["move", &number, "--to", "pg2", "--yes", "--fence-seconds-max", "60"],
+    );
+    estate.psql("pg1", &of("ALTER SEQUENCE @.up1 RENAME TO x; ALTER SEQUENCE @.up2 RENAME TO up1; ALTER SEQUENCE @.x RENAME TO up2"));
+    held.go_on();
+    let run = held.end();
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("was changed during the move"), "{}", run.stderr);
+    let id = estate.last_move(shard);
+    estate.run(&["abort", &id, "--yes"]).ok();
+    assert_eq!(estate.home(shard), "pg1");
+    assert_eq!(estate.psql("pg1", &of("SELECT nextval('@.up2')")), "10");
+}
+
 /// Each got the bounds of the other.
 #[test]
 fn sequences_that_were_renamed_where_a_shard_goes_back_to_have_their_own_bounds_again() {
