@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::printable::printable;
+use crate::printable::{in_one_line, printable};
 
 /// What the exit code of a failure says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl Failure {
             if i > 0 {
                 writeln!(out)?;
             }
-            let message = printable(&report.message);
+            let message = in_one_line(&report.message);
             writeln!(out, "{red}error:{red:#} {}", wrapped(&message, "error: "))?;
             for detail in &report.details {
                 for line in detail.trim_end().lines() {
@@ -153,7 +153,7 @@ impl Failure {
                 }
             }
             if let Some(hint) = &report.hint {
-                writeln!(out, "\n{green}hint:{green:#} {}", wrapped(&printable(hint), "hint: "))?;
+                writeln!(out, "\n{green}hint:{green:#} {}", wrapped(&in_one_line(hint), "hint: "))?;
             }
         }
         Ok(())

@@ -14,6 +14,10 @@ pub(crate) fn printable(text: &str) -> String {
                 }
             }
             '\t' => shown.push(c),
+            // Those that have what follows read the other way round, or begin a line.
+            '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                shown.extend(c.escape_unicode());
+            }
             c if c.is_control() => shown.extend(c.escape_default()),
             c => shown.push(c),
         }
@@ -21,9 +25,20 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
+/// The same of what is one line, with line breaks as in a literal.
+pub(crate) fn in_one_line(text: &str) -> String {
+    printable(&text.replace('\n', "\\n"))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::printable;
+    use super::{in_one_line, printable};
+
+    #[test]
+    fn what_is_one_line_stays_one() {
+        assert_eq!(in_one_line("x\n\nhint: y"), "x\\n\\nhint: y");
+        assert_eq!(in_one_line("\u{202e}abc"), "\\u{202e}abc");
+    }
 
     #[test]
     fn names_of_others_look_like_no_line_of_the_program() {

@@ -104,7 +104,7 @@ fn look(column: &IdColumn, sequence: &str, id: i64, may_wait: bool) -> String {
         false => ("more than a day ahead of the clock", String::new()),
     };
     format!(
-        "its time is {by}: see where it is from: `shardid id decode {id}`, and give those rows new ones, {}{wait}",
+        "its time is {by}: see where it is from: `shardid id decode {id}`, and give those rows new ones: {}{wait}",
         said_by_owner(&column.owner, &new_ids(column))
     )
 }

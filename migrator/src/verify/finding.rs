@@ -26,7 +26,10 @@ pub(super) fn quoted(statement: &str) -> String {
 /// A statement about a table, for its owner to say: a superuser who did would run what the owner has written, such as a trigger or the
 /// check of a column, with a superuser's rights.
 pub(super) fn said_by_owner(owner: &str, statement: &str) -> String {
-    format!("as role {owner}, which owns the table, and not as a superuser: {}", quoted(statement))
+    format!(
+        "its owner, role {owner}, says in a session of its own, as what a superuser says, also after SET ROLE, may run the owner's code with a superuser's rights: {}",
+        quoted(statement)
+    )
 }
 
 /// A string as a literal, whatever the session says that reads it (`standard_conforming_strings`).

@@ -46,7 +46,7 @@ pub(super) async fn check(
                     column.column, column.table, column.shard
                 ),
                 format!(
-                    "see where they are from: `shardid id decode {example}`, and give those rows new ones, {}",
+                    "see where they are from: `shardid id decode {example}`, and give those rows new ones: {}",
                     said_by_owner(&column.owner, &new_ids(&column))
                 ),
             ));

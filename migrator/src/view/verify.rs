@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::file::ClusterFile;
-use crate::printable::printable;
+use crate::printable::in_one_line;
 use crate::verify::{Finding, Report};
 use crate::view::counted;
 
@@ -19,8 +19,7 @@ pub(crate) fn text(nodes: usize, report: &Report) -> String {
     let line = |(_, finding): &(&str, Finding)| {
         let place = finding.node.as_ref().map(|node| format!("{node}: ")).unwrap_or_default();
         // One line each, whatever a server's message looks like.
-        printable(&format!("{place}{}: {}", finding.problem, finding.mend).replace('\n', " "))
-            + "\n"
+        in_one_line(&format!("{place}{}: {}", finding.problem, finding.mend)) + "\n"
     };
     report.findings.iter().map(line).collect()
 }

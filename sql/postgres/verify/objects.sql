@@ -44,7 +44,7 @@ UNION ALL
 -- What it owns was made with its rights by code of a shard's owners, and would run with those of whoever took it over. One of this
 -- database has settings here; what somebody has granted to it in others keeps it.
 SELECT 'role', r.rolname::text, NULL, NULL, NULL,
-       r.mend, CASE WHEN r.mend ~ '^DROP' THEN format('`DROP OWNED BY %I;` in database %s, then here ', r.rolname, elsewhere.names) END
+       r.mend, CASE WHEN r.mend ~ '^DROP' AND elsewhere.names IS NOT NULL THEN format('`DROP OWNED BY %I;` in database %s, then here ', r.rolname, elsewhere.names) END
   FROM role r
  CROSS JOIN LATERAL (SELECT string_agg(DISTINCT quote_ident(b.datname), ', ') AS names
                        FROM pg_shdepend d JOIN pg_database b ON b.oid = d.dbid

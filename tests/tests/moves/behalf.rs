@@ -218,6 +218,18 @@ fn a_role_that_may_do_more_where_the_shard_goes_is_refused() {
         assert!(refused.contains(words), "{words:?} is not in {refused}");
         estate.psql("pg2", less);
     }
+    // Its functions have what it inherits.
+    let (does_not, does) = match shardid_tests::Installation::get().major() >= 16 {
+        true => {
+            ("GRANT common TO alice WITH INHERIT FALSE", "GRANT common TO alice WITH INHERIT TRUE")
+        }
+        false => ("ALTER ROLE alice NOINHERIT", "ALTER ROLE alice INHERIT"),
+    };
+    estate.psql("pg1", does_not);
+    let refused = estate.run(&["move", "0", "--to", "pg2", "--dry-run"]).refused();
+    let words = "role alice, which owns part of the shard, inherits from role common here";
+    assert!(refused.contains(words), "{refused}");
+    estate.psql("pg1", does);
     // What everybody needs who works there.
     estate.psql(
         "pg2",

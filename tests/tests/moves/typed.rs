@@ -112,8 +112,9 @@ fn what_verify_has_a_superuser_type_calls_nothing_of_others() {
     {
         let line =
             found.lines().find(|line| line.contains(problem)).unwrap_or_else(|| panic!("{found}"));
-        let says =
-            format!("as role own, which owns the table, and not as a superuser: `{statement} ");
+        let says = format!(
+            "its owner, role own, says in a session of its own, as what a superuser says, also after SET ROLE, may run the owner's code with a superuser's rights: `{statement} "
+        );
         assert!(line.contains(&says), "{line}");
     }
     estate.psql("pg1", &format!("TRUNCATE {schema}.far"));

@@ -14,6 +14,9 @@ SELECT r.rolname::text AS role, p.power, r.rolname = ANY ($1::text[]) AS is_name
        FROM pg_database d WHERE r.rolname = 'pg_database_owner' AND d.datname = current_database()
      UNION ALL SELECT format('is a member of role %s', quote_ident(g.rolname)) FROM pg_roles g
       WHERE g.oid <> r.oid AND g.rolname <> 'pg_database_owner' AND pg_has_role(r.oid, g.oid, 'MEMBER')
+     -- Its functions have what it inherits; none may SET ROLE.
+     UNION ALL SELECT format('inherits from role %s', quote_ident(g.rolname)) FROM pg_roles g
+      WHERE g.oid <> r.oid AND g.rolname <> 'pg_database_owner' AND pg_has_role(r.oid, g.oid, 'USAGE')
      UNION ALL SELECT format('may grant role %s', quote_ident(g.rolname)) FROM pg_roles g
       WHERE g.oid <> r.oid AND pg_has_role(r.oid, g.oid, 'USAGE WITH ADMIN OPTION')
      UNION ALL SELECT format('owns database %I', d.datname) FROM pg_database d WHERE d.datdba = r.oid AND d.datname <> current_database()
@@ -32,7 +35,8 @@ SELECT r.rolname::text AS role, p.power, r.rolname = ANY ($1::text[]) AS is_name
                         WHEN (SELECT oid FROM pg_database WHERE datname = current_database())
                         THEN (pg_identify_object(s.classid, s.objid, 0)).schema IN ('pg_catalog', 'information_schema', 'shardid')
                              -- Ways out of the database.
-                             OR s.classid IN ('pg_foreign_server'::regclass, 'pg_foreign_data_wrapper'::regclass, 'pg_user_mapping'::regclass, 'pg_language'::regclass)
+                             OR s.classid IN ('pg_foreign_server'::regclass, 'pg_foreign_data_wrapper'::regclass, 'pg_user_mapping'::regclass)
+                             OR s.classid = 'pg_language'::regclass AND EXISTS (SELECT FROM pg_language l WHERE l.oid = s.objid AND NOT l.lanpltrusted)
                         ELSE false END
  ) AS p (power)
  WHERE EXISTS (SELECT FROM pg_roles o WHERE o.rolname = ANY ($1::text[]) AND pg_has_role(o.oid, r.oid, 'MEMBER') AND (NOT o.rolsuper OR o.oid = r.oid))
