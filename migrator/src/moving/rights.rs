@@ -7,6 +7,7 @@ use shardid_cluster::{FOLLOWER_PREFIX, NodeName, is_own_role};
 
 use super::move_session::MoveSession;
 use super::problem::Problem;
+use super::same::major_of;
 use crate::failure::Failure;
 use crate::postgres::sql;
 
@@ -76,8 +77,8 @@ pub(super) async fn other_rights(
     }
     let has_policies = sqlx::query_scalar(sql!("move/rights/has_row_security.sql")).bind(schema);
     let has_policies = from.column::<bool>(has_policies).await? == [true];
-    let (here, there) =
-        tokio::try_join!(rights(from, &lists, has_policies), rights(to, &lists, has_policies))?;
+    let flags = (has_policies, major_of(from) < 16 && major_of(to) < 16);
+    let (here, there) = tokio::try_join!(rights(from, &lists, flags), rights(to, &lists, flags))?;
     let mut problems = Vec::new();
     let mut differing = differing(&here, &there);
     // Who has no right of the shard passes by nothing.
@@ -189,13 +190,14 @@ async fn not_made_by_us(
 async fn rights(
     server: &mut MoveSession,
     granted: &Granted,
-    has_policies: bool,
+    (has_policies, grants_all): (bool, bool),
 ) -> Result<Rights, Failure> {
     let query = sqlx::query_as(sql!("move/rights/had.sql"))
         .bind(granted.0.clone())
         .bind(granted.1.clone())
         .bind(granted.2.clone())
-        .bind(has_policies);
+        .bind(has_policies)
+        .bind(grants_all);
     let rows: Vec<(String, String, String, bool, String)> = server.rows(query).await?;
     let held = rows
         .into_iter()

@@ -55,6 +55,7 @@ impl Comparison {
         older == newer
             || reprinted::is_same(&older, &newer)
             || what.starts_with("POLICY ") && up_to_order_of_roles(&older, &newer)
+            || what.starts_with("DEFAULT ACL ") && up_to_order_of_lines(&older, &newer)
             || DIFFERENCES.iter().filter(applies).any(|known| (known.is_same)(&older, &newer))
     }
 }
@@ -119,6 +120,16 @@ fn up_to_order_of_roles(one: &str, other: &str) -> bool {
         let mut roles: Vec<String> = words[from..to].to_vec();
         roles.sort();
         [words[..from].to_vec(), roles, words[to..].to_vec()].concat()
+    };
+    sorted(one) == sorted(other)
+}
+
+/// Default privileges are kept in that order, too.
+fn up_to_order_of_lines(one: &str, other: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
     };
     sorted(one) == sorted(other)
 }

@@ -64,6 +64,8 @@ pub(super) async fn make(context: &mut MoveContext<'_>) -> Result<(), Failure> {
             guard.extend(context.source.column::<String>(rows).await?);
         }
         guard.extend(sequences::closing_new(context).await?);
+        let owners = sqlx::query_scalar(sql!("move/carry/multiranges.sql")).bind(schema.as_str());
+        guard.extend(context.source.column::<String>(owners).await?);
         let texts = parts.dump.sql_of(&early, &parts.of_others).await?;
         let query = sqlx::query_as(sql!("move/carry/default_privileges.sql"));
         let rights: Vec<(String, bool)> = context.target.rows(query).await?;

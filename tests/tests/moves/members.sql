@@ -5,11 +5,11 @@ SELECT format('CREATE ROLE %I; GRANT %I TO %I', 'of_' || rolname, rolname, 'of_'
   FROM pg_roles WHERE rolname LIKE 'pg\_%' AND rolname <> 'pg_database_owner' \gexec
 PREPARE granted (text) AS
 GRANTED;
-PREPARE had (text[], text[], text[], boolean) AS
+PREPARE had (text[], text[], text[], boolean, boolean) AS
 HAD;
 CREATE TEMP TABLE granted (what, privilege, role) AS EXECUTE granted('SCHEMA');
 SELECT array_agg(what) AS what, array_agg(privilege) AS privilege, array_agg(role) AS role FROM granted \gset
-CREATE TEMP TABLE had AS EXECUTE had(:'what', :'privilege', :'role', false);
+CREATE TEMP TABLE had AS EXECUTE had(:'what', :'privilege', :'role', false, false);
 CREATE TEMP TABLE thing AS
 SELECT what, split_part(what, ' ', 1) AS kind, substr(what, strpos(what, ' ') + 1) AS name FROM (SELECT DISTINCT what FROM granted) AS d;
 -- Every privilege that there is for a kind, as the server has it for an owner.

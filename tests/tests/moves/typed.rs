@@ -146,6 +146,8 @@ fn a_policy_for_several_roles_is_moved_and_a_restriction_is_not_taken_for_a_righ
         .psql("pg2", "CREATE ROLE pb1; CREATE ROLE pa1; CREATE ROLE k_app; CREATE ROLE k_limited");
     estate.psql("pg1", &format!(
         "CREATE TABLE {schema}.pp (id int PRIMARY KEY); ALTER TABLE {schema}.pp ENABLE ROW LEVEL SECURITY;
+         GRANT USAGE, CREATE ON SCHEMA {schema} TO pa1; SET ROLE pa1; CREATE TYPE {schema}.spans AS RANGE (subtype = int8); RESET ROLE;
+         ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT SELECT ON TABLES TO pa1, pb1;
          CREATE POLICY two ON {schema}.pp TO pa1, pb1 USING (true); CREATE POLICY lim ON {schema}.pp AS RESTRICTIVE TO k_limited USING (id = 1);
          GRANT SELECT ON {schema}.pp TO k_app; GRANT k_limited TO k_app"
     ));

@@ -1,7 +1,8 @@
 -- Which roles of this server have privileges ($2) on what ($1) that are granted to some roles ($3), since they are one of them
 -- or a member; and which may have them by SET ROLE alone, or by a GRANT to themselves. Not what PUBLIC has, nor superusers, who have it all.
 -- So with what no role is granted, and no member inherits: to pass by policies, where there are any ($4), and to be a superuser. And
--- with the right to grant one of those roles to others.
+-- with the right to grant one of those roles to others. $5: whether both servers are ones on which who makes roles may grant all, which
+-- from 16 on is so with none.
 WITH granted (what, privilege, role) AS (
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[])
 ), granted_to (oid, role, what, privilege) AS (
@@ -19,9 +20,9 @@ WITH granted (what, privilege, role) AS (
                 CASE WHEN g.what IS NULL THEN pg_has_role(m.oid, g.oid, 'USAGE') ELSE m.oid = g.oid END AS has,
                 -- From 16 on one may be a member that may do neither.
                 pg_has_role(m.oid, g.oid, CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END)
-                -- Who may grant a role may grant it to himself. Up to 15 who makes roles may grant all but superusers.
+                -- Who may grant a role may grant it to himself. Who makes roles may grant all but superusers.
                 OR pg_has_role(m.oid, g.oid, 'USAGE WITH ADMIN OPTION')
-                OR current_setting('server_version_num')::integer < 160000 AND m.rolcreaterole AND g.privilege IS DISTINCT FROM 'SUPERUSER' AS may,
+                OR $5::boolean AND m.rolcreaterole AND g.privilege IS DISTINCT FROM 'SUPERUSER' AS may,
                 m.oid <> g.oid AND pg_has_role(m.oid, g.oid, 'USAGE WITH ADMIN OPTION') AS grants
            FROM granted_to g OFFSET 0
      ) AS g
