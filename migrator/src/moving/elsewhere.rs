@@ -21,12 +21,14 @@ pub(super) enum Elsewhere {
     Lost,
 }
 
+/// An id sequence: schema, name and layout.
+pub(super) type IdSequence = (String, String, String);
+
 /// What is known of a shard's generators where it was.
 pub(super) struct Generators {
     /// The name of the shard's sequence.
     pub(super) sequence: String,
-    /// Its id sequences: schema, name and layout.
-    pub(super) id_sequences: Vec<(String, String, String)>,
+    pub(super) id_sequences: Vec<IdSequence>,
     /// The layouts of those that were dropped, with what their ids are not above.
     pub(super) dropped: Vec<(String, Option<i64>)>,
     /// Statements by which its sequences go on that are at their end where it is opened.
@@ -123,14 +125,15 @@ pub(super) async fn check_sequence(
     }
 }
 
-fn no_sequence(server: &MoveSession, record: &Move, sequence: &str) -> Failure {
+/// What is to be done where the sequence of a shard that is to be opened is gone.
+pub(super) fn no_sequence(server: &MoveSession, record: &Move, sequence: &str) -> Failure {
     let Move { schema, shard, .. } = record;
     Failure::new(format!(
         "there is no sequence {schema}.{sequence}, from which shard {shard} would give ids"
     ))
     .at(format!("node {}", server.node))
     .hint(format!(
-        "give the shard's sequence that name there, then run the same command again; where nothing of the shard is there, restore schema {schema} from a backup first, or say `CREATE SCHEMA {schema}; CREATE SEQUENCE {schema}.{sequence};` to go on with an empty one"
+        "give the shard's sequence that name there, and another one that has it another name, then run the same command again; where nothing of the shard is there, restore schema {schema} from a backup first; where it was dropped, or to go on with an empty shard, say `CREATE SCHEMA IF NOT EXISTS {schema}; CREATE SEQUENCE {schema}.{sequence};`"
     ))
     .standing()
 }

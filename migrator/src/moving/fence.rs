@@ -240,16 +240,15 @@ pub(super) async fn open(
     let version = context.journal.version_of(context.record.shard).await?;
     let mut known = Generators::of(&mut context.source, context.record.shard).await?;
     known.rules = sequences::noted(&mut context.target, &context.record).await?;
-    sequences::go_by_number(&mut context.target, &context.record, &mut known).await?;
+    let gone = sequences::go_by_number(&mut context.target, &context.record, &mut known).await?;
     let mut opening = match context.locked {
         true => context.opening.take(),
         false => None,
     };
     let opener = opening.as_mut();
-    let id_sequences = known.id_sequences.clone();
     open_by(&mut context.target, opener, context.file, &context.record, version, known, elsewhere)
         .await?;
-    sequences::say_missing(&mut context.target, &context.record, &id_sequences).await?;
+    sequences::say_gone(&context.target, &context.record, &gone);
     sequences::say_at_end(&mut context.target, &context.record, None).await
 }
 

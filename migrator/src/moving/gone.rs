@@ -269,11 +269,12 @@ async fn open(
     // An old copy that is gone back to knows; a new one has the name that shards are made with.
     let mut known = Generators::of(target, record.shard).await?;
     known.rules = sequences::noted(target, record).await?;
-    sequences::go_by_number(target, record, &mut known).await?;
+    let gone = sequences::go_by_number(target, record, &mut known).await?;
     let version = journal.version_of(record.shard).await?;
     journal.note_opening(record).await?;
     // Nobody has held the sequences of the source since the program there was cut, and it may have been open again.
     fence::open_on(target, file, record, version, known, Elsewhere::Lost).await?;
+    sequences::say_gone(target, record, &gone);
     sequences::say_at_end(target, record, None).await?;
     if record.kind == MoveKind::Copy {
         talk::line(format_args!(

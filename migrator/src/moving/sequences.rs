@@ -17,7 +17,7 @@ use sqlx::postgres::types::Oid;
 
 use super::ahead::descent;
 use super::context::{Given, MoveContext};
-use super::elsewhere::Generators;
+use super::elsewhere::{Generators, IdSequence, no_sequence};
 use super::held::holders;
 use super::home::{Home, is_open};
 use super::journal::Move;
@@ -165,48 +165,43 @@ pub(super) async fn noted(target: &mut MoveSession, record: &Move) -> Result<Vec
 }
 
 /// Has what is known of a shard's generators be about the sequences of the copy, which may have other names by now, and their names be
-/// those of others.
+/// those of others. Returns the id sequences that are gone. Refused where the shard's own is, and another one has its name.
 pub(super) async fn go_by_number(
     target: &mut MoveSession,
     record: &Move,
     known: &mut Generators,
-) -> Result<(), Failure> {
-    if known.id_sequences.is_empty() {
-        return Ok(());
-    }
+) -> Result<Vec<IdSequence>, Failure> {
     let names = sqlx::query_as(sql!("move/sequence/noted_names.sql"))
         .bind(record.stream())
         .bind(record.schema.as_str())
         .bind(record.id);
-    let names: Vec<(String, String)> = target.rows(names).await?;
-    let names: BTreeMap<String, String> = names.into_iter().collect();
-    for (schema, sequence, _) in &mut known.id_sequences {
-        if *schema == record.schema
-            && let Some(name) = names.get(sequence)
-        {
-            sequence.clone_from(name);
+    let names: Vec<(String, Option<String>)> = target.rows(names).await?;
+    let names: BTreeMap<String, Option<String>> = names.into_iter().collect();
+    if let Some(None) = names.get(&known.sequence) {
+        return Err(no_sequence(target, record, &known.sequence));
+    }
+    let mut gone = Vec::new();
+    for mut sequence in std::mem::take(&mut known.id_sequences) {
+        match names.get(&sequence.1).filter(|_| sequence.0 == record.schema) {
+            Some(None) => gone.push(sequence),
+            Some(Some(name)) => {
+                sequence.1.clone_from(name);
+                known.id_sequences.push(sequence);
+            }
+            None => known.id_sequences.push(sequence),
         }
     }
-    Ok(())
+    Ok(gone)
 }
 
-/// Names the id sequences of a shard that the node has not which it was opened on: schema, name and layout.
-pub(super) async fn say_missing(
-    server: &mut MoveSession,
-    record: &Move,
-    id_sequences: &[(String, String, String)],
-) -> Result<(), Failure> {
-    for (schema, name, layout) in id_sequences {
-        let is_there = sqlx::query_scalar(sql!("move/sequence/is_there.sql"));
-        let is_there = is_there.bind(schema.clone()).bind(name.clone());
-        if server.column::<bool>(is_there).await? != [true] {
-            talk::line(format_args!(
-                "  shard {}: id sequence {schema}.{name} (layout {layout}) is not on {}, where somebody has dropped it or given it another name; create_id_sequence() takes one up",
-                record.shard, server.node
-            ));
-        }
+/// Names the id sequences of a shard that are gone from the copy which was opened.
+pub(super) fn say_gone(server: &MoveSession, record: &Move, gone: &[IdSequence]) {
+    for (schema, name, layout) in gone {
+        talk::line(format_args!(
+            "  shard {}: id sequence {schema}.{name} (layout {layout}) is not on {}, where somebody has dropped it; create_id_sequence() makes one",
+            record.shard, server.node
+        ));
     }
-    Ok(())
 }
 
 /// Names the sequences of a shard that was opened on a node which stay at their end: nothing is known of how they go on, by a

@@ -16,7 +16,9 @@ SELECT x.statement
  CROSS JOIN LATERAL (SELECT format('%s/%s/', (SELECT system_identifier FROM pg_control_system()), d.oid) AS numbers) here
   JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind = 'S'
    AND CASE WHEN starts_with(q.copy, here.numbers) AND (q.layout IS NULL OR EXISTS (SELECT FROM pg_class o WHERE o.relnamespace = n.oid AND here.numbers || o.oid = q.copy))
-            THEN here.numbers || c.oid = q.copy ELSE c.relname = q.name END
+            THEN here.numbers || c.oid = q.copy
+            ELSE c.relname = q.name AND NOT EXISTS (SELECT FROM jsonb_to_recordset(note::jsonb -> 'sequences') AS o (name text, copy text)
+                                                     WHERE o.copy = here.numbers || c.oid AND o.name <> q.name) END
  CROSS JOIN LATERAL format('%I.%I', n.nspname, c.relname) AS of (sequence)
  CROSS JOIN LATERAL (VALUES
            (1, CASE WHEN q.layout IS NULL OR here.numbers || c.oid <> q.copy
