@@ -1,7 +1,7 @@
 //! Do two servers have the same definitions? One pg_dump says it of both, up to how a server prints what it has read
 //! from such a text; and where they are not of one major version, but for what such a pair is known to write differently.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::dumped::without_sequence_rules;
 use super::move_session::MoveSession;
@@ -134,11 +134,44 @@ fn up_to_order_of_lines(one: &str, other: &str) -> bool {
     sorted(one) == sorted(other)
 }
 
-/// There is one privilege more, which its owner has.
+/// There is one privilege more, which its owner has, and may keep where he has taken all others from himself.
 fn up_to_maintain(older: &str, newer: &str) -> bool {
-    const ALL: &str = " SELECT,INSERT,REFERENCES,DELETE,TRIGGER,TRUNCATE,UPDATE ON TABLE ";
-    let older = older.replace(ALL, " ALL ON TABLE ");
-    older == newer.replace("MAINTAIN,", "").replace(ALL, " ALL ON TABLE ")
+    let (older, newer) = (privileges(older), privileges(newer));
+    older.is_some() && older == newer
+}
+
+/// Who has which privileges on a table by the statements of a dump, but for MAINTAIN; none where it is not one of these alone.
+fn privileges(text: &str) -> Option<BTreeMap<String, BTreeSet<String>>> {
+    const ALL: &str = "SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER";
+    let mut held: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        if let Some((_, name)) = line.split_once("Owner: ") {
+            held.insert(name.to_owned(), ALL.split(',').map(str::to_owned).collect());
+            continue;
+        }
+        let line = line.strip_suffix(';')?;
+        let (is_given, rest) = match (line.strip_prefix("GRANT "), line.strip_prefix("REVOKE ")) {
+            (Some(rest), _) => (true, rest),
+            (_, Some(rest)) => (false, rest),
+            _ => return None,
+        };
+        let (list, rest) = rest.split_once(" ON TABLE ")?;
+        let (rest, option) = match rest.strip_suffix(" WITH GRANT OPTION") {
+            Some(rest) => (rest, "*"),
+            None => (rest, ""),
+        };
+        let (_, role) = rest.rsplit_once(if is_given { " TO " } else { " FROM " })?;
+        let list = if list == "ALL" { ALL } else { list };
+        let of = held.entry(role.to_owned()).or_default();
+        for privilege in list.split(',').filter(|privilege| *privilege != "MAINTAIN") {
+            match is_given {
+                true => of.insert(format!("{privilege}{option}")),
+                false => of.remove(privilege) | of.remove(&format!("{privilege}*")),
+            };
+        }
+    }
+    held.retain(|_, privileges| !privileges.is_empty());
+    Some(held)
 }
 
 /// A NOT NULL has a name, which is written where it is not that of the table and the column, as where both together are too long.
@@ -171,6 +204,30 @@ mod tests {
     fn differ(majors: (i32, i32), what: &str, one: &str, other: &str) -> bool {
         let of = |text: &str| Definitions::from([(what.to_owned(), text.to_owned())]);
         !Comparison { majors }.differences(&of(one), &of(other)).is_empty()
+    }
+
+    #[test]
+    fn who_has_taken_a_privilege_from_himself_may_keep_the_newer_one() {
+        let of = |text: &str| format!("Schema: s; Owner: o\n{text}\n");
+        let older = of(
+            "REVOKE SELECT,INSERT,REFERENCES,DELETE,TRIGGER,TRUNCATE,UPDATE ON TABLE s.t FROM o;\nGRANT SELECT,INSERT,REFERENCES,TRIGGER,TRUNCATE ON TABLE s.t TO o;",
+        );
+        let newer = |more: &str| {
+            of(&format!(
+                "REVOKE ALL ON TABLE s.t FROM o;\nGRANT SELECT,INSERT,REFERENCES,TRIGGER,TRUNCATE,MAINTAIN{more} ON TABLE s.t TO o;"
+            ))
+        };
+        assert!(!differ((15, 18), "ACL TABLE t", &older, &newer("")));
+        assert!(differ((15, 18), "ACL TABLE t", &older, &newer(",UPDATE")));
+        assert!(differ((15, 16), "ACL TABLE t", &older, &newer("")));
+        let none = of(
+            "REVOKE SELECT,INSERT,REFERENCES,DELETE,TRIGGER,TRUNCATE,UPDATE ON TABLE s.t FROM o;",
+        );
+        assert!(!differ((15, 18), "ACL TABLE t", &none, &of("REVOKE ALL ON TABLE s.t FROM o;")));
+        assert!(differ((15, 18), "ACL TABLE t", &none, &of("")));
+        let granted = of("GRANT SELECT ON TABLE s.t TO r;");
+        let option = of("GRANT SELECT ON TABLE s.t TO r WITH GRANT OPTION;");
+        assert!(differ((15, 18), "ACL TABLE t", &granted, &option));
     }
 
     #[test]

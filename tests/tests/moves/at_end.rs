@@ -99,6 +99,37 @@ fn sequences_that_are_renamed_behind_the_fence_send_it_back() {
     assert_eq!(estate.psql("pg1", &of("SELECT nextval('@.up2')")), "10");
 }
 
+/// Statements that open a copy are made by number, and wait for who is at work on it; then they found another one by the name.
+#[test]
+fn a_copy_is_not_opened_by_names_that_are_given_to_others_meanwhile() {
+    let (estate, shard) = (shared::estate(), shared::shard());
+    let of = |sql: &str| sql.replace('@', &format!("shard_{shard:04}"));
+    estate.psql("pg1", &of("CREATE SEQUENCE @.up1; CREATE SEQUENCE @.up2; SELECT nextval('@.up1') FROM generate_series(1, 9)"));
+    let number = shard.to_string();
+    estate.run_cut("switched/before-OpenTarget", &["move", &number, "--to", "pg2", "--yes"]);
+    let mut owner = estate.node("pg2").connect(DATABASE);
+    owner.batch_execute(&of("BEGIN; ALTER SEQUENCE @.up1 RENAME TO x; ALTER SEQUENCE @.up2 RENAME TO up1; ALTER SEQUENCE @.x RENAME TO up2")).unwrap();
+    let id = estate.last_move(shard);
+    let resumed = std::thread::scope(|scope| {
+        let resumed = scope.spawn(|| estate.run(&["resume", &id]));
+        shardid_tests::wait_until(
+            std::time::Duration::from_secs(60),
+            "resume waits for the owner",
+            || {
+                estate.psql("pg2", "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name LIKE 'shardid%'") != "0"
+            },
+        );
+        owner.batch_execute("COMMIT").unwrap();
+        resumed.join().expect("it does not panic")
+    });
+    if resumed.code != 0 {
+        assert!(resumed.stderr.contains("resume"), "{}", resumed.stderr);
+        estate.run(&["resume", &id]).ok();
+    }
+    let next = |name: &str| estate.psql("pg2", &of(&format!("SELECT nextval('@.{name}')")));
+    assert_eq!(["up1", "up2"].map(next), ["1", "10"], "{}", resumed.stderr);
+}
+
 /// Each got the bounds of the other.
 #[test]
 fn sequences_that_were_renamed_where_a_shard_goes_back_to_have_their_own_bounds_again() {

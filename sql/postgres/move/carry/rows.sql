@@ -5,9 +5,17 @@
 , of_its_own (catalog, col, says) AS (VALUES
     -- Columns that were dropped are not copied, and those behind them have other numbers.
     ('pg_class', 'relnatts', NULL),
-    ('pg_attribute', 'attnum', '(SELECT count(*) FROM pg_attribute o WHERE o.attrelid = t.attrelid AND o.attnum <= t.attnum AND NOT o.attisdropped)'),
+    -- Those of a table that inherits come behind its parents' columns, whenever they were made.
+    ('pg_attribute', 'attnum', 'CASE WHEN NOT EXISTS (SELECT FROM pg_inherits o WHERE o.inhrelid = t.attrelid) THEN (SELECT count(*) FROM pg_attribute o WHERE o.attrelid = t.attrelid AND o.attnum BETWEEN 1 AND t.attnum AND NOT o.attisdropped) END'),
+    ('pg_inherits', 'inhseqno', '(SELECT count(*) FROM pg_inherits o WHERE o.inhrelid = t.inhrelid AND o.inhseqno <= t.inhseqno)'),
     ('pg_constraint', 'confdelsetcols', 'ARRAY(SELECT o.attname FROM pg_attribute o WHERE o.attrelid = t.conrelid AND o.attnum = ANY (t.confdelsetcols) ORDER BY 1)'),
     ('pg_description', 'objsubid', 'pg_describe_object(t.classoid, t.objoid, t.objsubid)'),
+    -- What its type says, which may be stored otherwise by another version.
+    ('pg_attribute', 'attlen', NULL),
+    ('pg_attribute', 'attbyval', NULL),
+    ('pg_attribute', 'attalign', NULL),
+    -- One that was copied from another is for all encodings, and the copy for that of its database.
+    ('pg_collation', 'collencoding', NULL),
     -- How many dimensions an array was declared with nobody ever asks.
     ('pg_attribute', 'attndims', NULL),
     ('pg_type', 'typndims', NULL),

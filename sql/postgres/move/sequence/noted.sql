@@ -4,7 +4,8 @@
 -- it gets: it is brought to its number within those of its type, and what an unlogged one has after a crash is that number.
 -- A generator has a new file by its bounds, and its past is noted in that afterwards. The copy's own is known by its number, where
 -- this is the database that it was noted in. One that was made anew stands outside of the bounds that it gets, too.
-SELECT x.statement
+WITH noted AS (
+SELECT c.oid, of.sequence, x.step, x.statement
   FROM pg_subscription s
   JOIN pg_database d ON d.oid = s.subdbid AND d.datname = current_database()
  CROSS JOIN LATERAL obj_description(s.oid, 'pg_subscription') AS noted (note)
@@ -32,4 +33,18 @@ SELECT x.statement
                     THEN format('SELECT shardid.carry_generator(%L, %s, %s, %L)', sequence, $3::integer, q.last, q.layout) END)
        ) AS x (step, statement)
  WHERE s.subname = $1 AND x.statement IS NOT NULL
- ORDER BY c.relname, x.step
+)
+SELECT statement FROM (
+    SELECT false AS is_last, sequence, step, statement FROM noted
+    UNION ALL
+    -- Each statement waits for who is at work on a sequence, and then finds it by its name, which may have become that of another. Now
+    -- that all are held, they are those that were meant: if not, it is as if somebody held them still.
+    SELECT true, '', 0, format($check$DO $body$
+BEGIN
+    IF EXISTS (SELECT FROM unnest(%L::text[], %L::oid[]) AS meant (name, oid) WHERE to_regclass(meant.name)::oid IS DISTINCT FROM meant.oid) THEN
+        RAISE EXCEPTION 'sequences were given other names meanwhile' USING ERRCODE = '55P03';
+    END IF;
+END $body$$check$, array_agg(DISTINCT sequence ORDER BY sequence), array_agg(oid ORDER BY sequence) FILTER (WHERE step = 3))
+      FROM noted HAVING count(*) > 0
+) AS x
+ ORDER BY is_last, sequence, step
