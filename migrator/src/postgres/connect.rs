@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions};
 
 use crate::failure::Failure;
 use crate::file::Address;
-use crate::postgres::{failure, sql};
+use crate::postgres::{failure, failure_of_ours, sql};
 use crate::talk;
 
 /// `too_many_connections`.
@@ -57,7 +57,7 @@ pub(crate) async fn connect(
                 sql!("session/end_alone.sql"),
             ] {
                 let done = sqlx::raw_sql(block).execute(&mut connection).await;
-                done.map_err(|error| failure(node, &error))?;
+                done.map_err(|error| failure_of_ours(node, &error))?;
             }
             if let Some(why) = commits_wait(node, &mut connection).await?
                 && SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(node.clone())

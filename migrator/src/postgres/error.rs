@@ -8,8 +8,17 @@ use crate::failure::Failure;
 /// What a server says of a database that it does not have.
 const NO_DATABASE: &str = "3D000";
 
+/// An error of a statement of ours in which nothing of others runs: its hint is ours.
+pub(crate) fn failure_of_ours(node: &NodeName, error: &sqlx::Error) -> Failure {
+    said_by(node, error, true)
+}
+
 /// An error of a node's server, with the server's own detail and hint.
 pub(crate) fn failure(node: &NodeName, error: &sqlx::Error) -> Failure {
+    said_by(node, error, false)
+}
+
+fn said_by(node: &NodeName, error: &sqlx::Error, hint_is_ours: bool) -> Failure {
     let place = format!("node {node}");
     let Some(said) = database_error(error) else {
         return match error {
@@ -28,6 +37,7 @@ pub(crate) fn failure(node: &NodeName, error: &sqlx::Error) -> Failure {
         failure = failure.detail(detail);
     }
     match (said.hint(), said.code()) {
+        (Some(hint), _) if hint_is_ours => failure.hint(hint),
         // It may be what a function of somebody's has raised: not the word of this program.
         (Some(hint), _) => failure.detail(format!("the server's hint: {hint}")),
         (None, "42501") => {

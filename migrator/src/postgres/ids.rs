@@ -11,7 +11,7 @@ use sqlx::postgres::{PgConnection, PgListener, PgPoolOptions};
 use crate::failure::Failure;
 use crate::file::{Address, ClusterFile};
 use crate::postgres::look::LayoutRow;
-use crate::postgres::{connect, failure, is_sqlstate, sql};
+use crate::postgres::{connect, failure_of_ours, is_sqlstate, sql};
 
 /// Where the map has a shard, by the catalog, or by another node's copy of
 /// the map while the catalog cannot be reached.
@@ -47,7 +47,7 @@ async fn home_in(
     let row = match row {
         // No such table: nothing was applied here yet.
         Err(error) if is_sqlstate(&error, "42P01") || is_sqlstate(&error, "3F000") => None,
-        other => other.map_err(|error| failure(node, &error))?,
+        other => other.map_err(|error| failure_of_ours(node, &error))?,
     };
     match row {
         None | Some((_, 0)) => {
@@ -75,7 +75,7 @@ pub(crate) async fn next(
     mut got: impl FnMut(i64) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut connection = connect(node, address, "id next").await?;
-    let failed = |error: sqlx::Error| failure(node, &error);
+    let failed = |error: sqlx::Error| failure_of_ours(node, &error);
     sqlx::query(sql!("apply/use_extension.sql")).execute(&mut connection).await.map_err(failed)?;
     let mut ids = sqlx::query_scalar::<_, i64>(sql!("id/next.sql"))
         .bind(shard.as_sql())
@@ -95,7 +95,7 @@ pub(crate) async fn layout(file: &ClusterFile, name: &str) -> Result<Layout, Fai
         .bind(name)
         .fetch_optional(&mut connection)
         .await
-        .map_err(|error| failure(node, &error))?;
+        .map_err(|error| failure_of_ours(node, &error))?;
     row.ok_or_else(|| unknown_layout(name).at(format!("node {node}")))?
         .layout()
         .map_err(|error| Failure::new(format!("layout {name} is invalid: {error}")))
@@ -132,7 +132,7 @@ pub(crate) async fn schemas(file: &ClusterFile) -> Result<BTreeMap<Shard, String
         let rows: Vec<(i32, String)> = sqlx::query_as(sql!("id/schemas.sql"))
             .fetch_all(&mut connection)
             .await
-            .map_err(|error| failure(node, &error))?;
+            .map_err(|error| failure_of_ours(node, &error))?;
         rows.into_iter()
             .map(|(shard, schema)| Ok((Shard::try_from(shard).map_err(Failure::new)?, schema)))
             .collect::<Result<Vec<_>, Failure>>()
@@ -153,7 +153,7 @@ impl Changes {
         let address = file.address(&node)?;
         // One that cannot be reached is told here, in bounded time.
         connect(&node, address, "map --watch").await?;
-        let failed = |error: sqlx::Error| failure(&node, &error);
+        let failed = |error: sqlx::Error| failure_of_ours(&node, &error);
         let pool = PgPoolOptions::new().max_connections(1).connect_lazy_with(
             address.postgres().map_err(failed)?.application_name("shardid map --watch"),
         );
@@ -165,6 +165,10 @@ impl Changes {
     /// Waits for a change. A connection that was lost and made again counts as
     /// one, as news may have been missed.
     pub(crate) async fn next(&mut self) -> Result<(), Failure> {
-        self.listener.try_recv().await.map(|_| ()).map_err(|error| failure(&self.node, &error))
+        self.listener
+            .try_recv()
+            .await
+            .map(|_| ())
+            .map_err(|error| failure_of_ours(&self.node, &error))
     }
 }

@@ -17,7 +17,7 @@ pub(crate) mod statistics;
 mod waiting;
 
 pub(crate) use connect::{commits_wait, connect, hold_table, on_behalf, who};
-pub(crate) use error::{failure, has_hint, is_sqlstate, message, part_of};
+pub(crate) use error::{failure, failure_of_ours, has_hint, is_sqlstate, message, part_of};
 pub(crate) use secret::Secret;
 pub(crate) use statement::sql;
 pub(crate) use waiting::{Holder, WAITED, Waiter};

@@ -31,7 +31,7 @@ fn what_a_move_left_is_found_unless_the_journal_knows_it() {
         (
             "role",
             "shardid_back_7",
-            "CREATE ROLE shardid_back_7; GRANT SELECT ON shard_0003.photos TO shardid_back_7",
+            "CREATE ROLE shardid_back_7 CONNECTION LIMIT 0; GRANT SELECT ON shard_0003.photos TO shardid_back_7",
         ),
     ];
     for (kind, name, statement) in plant {
@@ -130,7 +130,7 @@ fn a_subscription_of_a_move_is_found_by_its_slot_and_by_its_owner() {
     node.psql(
         "CREATE SUBSCRIPTION mine CONNECTION 'host=nowhere' PUBLICATION p
              WITH (connect = false, slot_name = 'shardid_back_7');
-         CREATE ROLE shardid_back_7 SUPERUSER; ALTER SUBSCRIPTION mine OWNER TO shardid_back_7;
+         CREATE ROLE shardid_back_7 CONNECTION LIMIT 0 SUPERUSER; ALTER SUBSCRIPTION mine OWNER TO shardid_back_7;
          ALTER ROLE shardid_back_7 NOSUPERUSER",
     );
     let found = finding(&cluster, &[]);

@@ -375,10 +375,10 @@ fn who_may_take_or_give_on_one_node_alone_what_no_owner_grants_is_named_before_t
     for node in estate.nodes() {
         estate.psql(
             &node,
-            "CREATE ROLE reads; CREATE ROLE looks; CREATE ROLE audits BYPASSRLS; CREATE ROLE rules SUPERUSER; CREATE ROLE makes; CREATE ROLE no_right",
+            "CREATE ROLE reads; CREATE ROLE looks; CREATE ROLE audits BYPASSRLS; CREATE ROLE rules SUPERUSER; CREATE ROLE makes; CREATE ROLE maker CREATEROLE; CREATE ROLE owns; CREATE ROLE no_right",
         );
     }
-    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY); GRANT SELECT ON {schema}.t TO reads, looks; GRANT reads TO looks"));
+    estate.psql("pg1", &format!("CREATE TABLE {schema}.t (id bigint PRIMARY KEY); GRANT SELECT ON {schema}.t TO reads, looks; GRANT reads TO looks; ALTER TABLE {schema}.t OWNER TO owns"));
     estate.psql("pg2", "GRANT reads TO looks");
     assert_eq!(said(estate, shard).0, 0);
     let with_policies = format!("ALTER TABLE {schema}.t ENABLE ROW LEVEL SECURITY");
@@ -408,6 +408,11 @@ fn who_may_take_or_give_on_one_node_alone_what_no_owner_grants_is_named_before_t
             "ALTER ROLE makes CREATEROLE".into(),
             "role makes may take by SET ROLE or a GRANT to itself SELECT on table",
             "ALTER ROLE makes NOCREATEROLE",
+        ));
+        cases.push((
+            "GRANT maker TO looks".into(),
+            "role looks may take by SET ROLE or a GRANT to itself DELETE on table",
+            "REVOKE maker FROM looks",
         ));
     }
     for (given, says, back) in cases {

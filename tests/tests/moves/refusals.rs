@@ -46,6 +46,7 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
              CREATE FUNCTION public.help(int) RETURNS int LANGUAGE sql IMMUTABLE RETURN $1;
              SET search_path = {schema}, public;
              CREATE TABLE no_key (a int);
+             CREATE TABLE broken (id int PRIMARY KEY, \"x\ny\" int); CREATE FUNCTION broken_too(\"p\nq\" int) RETURNS int LANGUAGE sql AS 'SELECT 1';
              CREATE UNLOGGED TABLE quick (id int PRIMARY KEY); CREATE UNLOGGED SEQUENCE numbers_quickly;
              CREATE TABLE refers (id int PRIMARY KEY, o int REFERENCES public.outside, k public.kind, h int DEFAULT public.help(1));
              CREATE TABLE target (id int PRIMARY KEY, word citext);
@@ -121,6 +122,8 @@ fn everything_in_the_way_is_named_at_once_with_what_helps() {
         "node pg2: layout own is missing",
         "node pg2: schema shard_0000 is there already",
         "table shard_0000.no_key has no primary key and no replica identity",
+        r#"column "x\ny" of shard_0000.broken has a line break in its name"#,
+        r#"parameter "p\nq" of function shard_0000.broken_too(integer) has a line break in its name"#,
         "shard_0000.quick is unlogged",
         "sequence shard_0000.numbers_quickly is unlogged, and gives numbers again after a crash",
         "shard_0000.kept is a materialized view",

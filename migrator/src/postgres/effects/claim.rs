@@ -7,7 +7,7 @@ use sqlx::Connection;
 
 use super::node_session::{NodeSession, SHARDS_PER_TRANSACTION};
 use crate::failure::Failure;
-use crate::postgres::{failure, is_sqlstate, sql};
+use crate::postgres::{failure_of_ours, is_sqlstate, sql};
 
 /// How long it waits for programs at work, and how often it looks: the server takes a moment to notice
 /// that one was killed.
@@ -26,7 +26,7 @@ impl NodeSession {
         term: i64,
     ) -> Result<i64, Failure> {
         let node = self.node.clone();
-        let failed = |error: sqlx::Error| failure(&node, &error);
+        let failed = |error: sqlx::Error| failure_of_ours(&node, &error);
         let knows: bool = sqlx::query_scalar(sql!("apply/knows_terms.sql"))
             .fetch_one(&mut self.connection)
             .await
@@ -66,7 +66,7 @@ impl NodeSession {
         loop {
             let query = sqlx::query_scalar(sql!("apply/at_work.sql"));
             let at_work: Result<Vec<String>, _> = query.fetch_all(&mut self.connection).await;
-            let at_work = at_work.map_err(|error| failure(&self.node, &error))?;
+            let at_work = at_work.map_err(|error| failure_of_ours(&self.node, &error))?;
             if at_work.is_empty() {
                 return Ok(());
             }

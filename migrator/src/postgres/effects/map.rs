@@ -6,7 +6,7 @@ use sqlx::{Connection, Postgres, Transaction};
 
 use super::node_session::NodeSession;
 use crate::failure::Failure;
-use crate::postgres::{failure, sql, who};
+use crate::postgres::{failure_of_ours, sql, who};
 
 impl NodeSession {
     /// Writes the cluster and its first map.
@@ -68,7 +68,7 @@ impl NodeSession {
     /// finds no shard in its map from then on.
     pub(crate) async fn close_catalog(&mut self, declared: &Declared) -> Result<(), Failure> {
         let node = self.node.clone();
-        let failed = |error: sqlx::Error| failure(&node, &error);
+        let failed = |error: sqlx::Error| failure_of_ours(&node, &error);
         let is_there: bool = sqlx::query_scalar(sql!("apply/other_catalog.sql"))
             .fetch_one(&mut self.connection)
             .await
@@ -114,7 +114,7 @@ impl NodeSession {
             .bind(to.as_str())
             .fetch_one(&mut self.connection)
             .await
-            .map_err(|error| failure(&node, &error))?;
+            .map_err(|error| failure_of_ours(&node, &error))?;
         if moved_between {
             return Err(Failure::new(format!(
                 "node {from} cannot become {to}: the journal has moves between it and an earlier node {to}"
@@ -158,7 +158,7 @@ impl NodeSession {
         change: impl AsyncFnOnce(&mut Transaction<'_, Postgres>) -> Result<bool, sqlx::Error>,
     ) -> Result<(), Failure> {
         let node = self.node.clone();
-        let failed = |error: sqlx::Error| failure(&node, &error);
+        let failed = |error: sqlx::Error| failure_of_ours(&node, &error);
         let mut transaction = self.connection.begin().await.map_err(failed)?;
         if !change(&mut transaction).await.map_err(failed)? {
             return Err(Failure::new(format!(

@@ -6,7 +6,7 @@ use sqlx::query::QueryScalar;
 use sqlx::{AssertSqlSafe, Postgres};
 
 use crate::failure::Failure;
-use crate::postgres::{failure, followers, sql, who};
+use crate::postgres::{failure_of_ours, followers, sql, who};
 
 /// How many shards are created in one transaction: each takes a handful of
 /// locks, and a server of default size has room for some 6,400.
@@ -74,7 +74,7 @@ impl NodeSession {
     pub(crate) async fn remove_node(&mut self, node: &NodeName) -> Result<(), Failure> {
         let query = sqlx::query_scalar(sql!("apply/remove_node.sql")).bind(node.as_str());
         let removed: Result<Option<String>, _> = query.fetch_optional(&mut self.connection).await;
-        match removed.map_err(|error| failure(&self.node, &error))? {
+        match removed.map_err(|error| failure_of_ours(&self.node, &error))? {
             Some(_) => Ok(()),
             // Since the plan was made.
             None => Err(Failure::new(format!("a move has begun to need node {node}"))
@@ -136,7 +136,7 @@ impl NodeSession {
         role: &str,
     ) -> Result<(), Failure> {
         let looked = followers::look(&mut self.connection).await;
-        let (roles, _) = looked.map_err(|error| failure(&self.node, &error))?;
+        let (roles, _) = looked.map_err(|error| failure_of_ours(&self.node, &error))?;
         // It may have been made for another database of this server. One that is here and sound is to lose its secret.
         let statements = match roles.get(role) {
             Some(it) if it.sound && !it.here => {
@@ -164,7 +164,7 @@ impl NodeSession {
         query: QueryScalar<'_, Postgres, String, PgArguments>,
     ) -> Result<(), Failure> {
         let node = self.node.clone();
-        let failed = |error: sqlx::Error| failure(&node, &error);
+        let failed = |error: sqlx::Error| failure_of_ours(&node, &error);
         let statements = query.fetch_all(&mut self.connection).await.map_err(failed)?;
         // One message is one transaction.
         let text = statements.join(";\n");
@@ -177,6 +177,6 @@ impl NodeSession {
         query: sqlx::query::Query<'q, sqlx::Postgres, sqlx::postgres::PgArguments>,
     ) -> Result<(), Failure> {
         let done = query.execute(&mut self.connection).await;
-        done.map(|_| ()).map_err(|error| failure(&self.node, &error))
+        done.map(|_| ()).map_err(|error| failure_of_ours(&self.node, &error))
     }
 }

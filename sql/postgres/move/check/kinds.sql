@@ -140,3 +140,12 @@ SELECT format('%s has a line break in its name', pg_describe_object(o.classid, o
              WHERE d.deptype IN ('a', 'i') OR d.deptype = 'n' AND m.classid = 'pg_namespace'::regclass
         ) SELECT classid, objid FROM member) AS o
  WHERE pg_describe_object(o.classid, o.objid, 0) ~ '[\n\r]'
+UNION ALL
+-- So has what pg_dump says of a table or a function.
+SELECT format('column %s of %s has a line break in its name', to_json(a.attname), a.attrelid::regclass), 'rename it'
+  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+ WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND a.attnum > 0 AND NOT a.attisdropped AND a.attname ~ '[\n\r]'
+UNION ALL
+SELECT format('parameter %s of function %s has a line break in its name', to_json(n.name), p.oid::regprocedure), 'rename it'
+  FROM pg_proc p CROSS JOIN LATERAL unnest(p.proargnames) AS n (name)
+ WHERE p.pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND n.name ~ '[\n\r]'

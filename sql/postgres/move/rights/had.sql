@@ -5,12 +5,12 @@
 -- from 16 on is so with none.
 WITH granted (what, privilege, role) AS (
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[])
-), granted_to (oid, role, what, privilege) AS (
-    SELECT r.oid, r.rolname::text, NULL, NULL FROM pg_roles r WHERE r.rolname IN (SELECT role FROM granted)
+), granted_to (oid, rolsuper, role, what, privilege) AS (
+    SELECT r.oid, r.rolsuper, r.rolname::text, NULL, NULL FROM pg_roles r WHERE r.rolname IN (SELECT role FROM granted)
     UNION ALL
-    SELECT r.oid, r.rolname::text, 'tables with policies', 'BYPASSRLS' FROM pg_roles r WHERE $4::boolean AND r.rolbypassrls AND NOT r.rolsuper
+    SELECT r.oid, false, r.rolname::text, 'tables with policies', 'BYPASSRLS' FROM pg_roles r WHERE $4::boolean AND r.rolbypassrls AND NOT r.rolsuper
     UNION ALL
-    SELECT r.oid, r.rolname::text, 'all that there is', 'SUPERUSER' FROM pg_roles r WHERE r.rolsuper
+    SELECT r.oid, true, r.rolname::text, 'all that there is', 'SUPERUSER' FROM pg_roles r WHERE r.rolsuper
 ), member (role, of, of_what, of_privilege, has, grants) AS (
     SELECT m.rolname::text, g.role, g.what, g.privilege, g.has, g.grants
       FROM pg_roles m
@@ -20,9 +20,9 @@ WITH granted (what, privilege, role) AS (
                 CASE WHEN g.what IS NULL THEN pg_has_role(m.oid, g.oid, 'USAGE') ELSE m.oid = g.oid END AS has,
                 -- From 16 on one may be a member that may do neither.
                 pg_has_role(m.oid, g.oid, CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END)
-                -- Who may grant a role may grant it to himself. Who makes roles may grant all but superusers.
+                -- Who may grant a role may grant it to himself. Who makes roles, or may be one who does, may grant all but superusers.
                 OR pg_has_role(m.oid, g.oid, 'USAGE WITH ADMIN OPTION')
-                OR $5::boolean AND m.rolcreaterole AND g.privilege IS DISTINCT FROM 'SUPERUSER' AS may,
+                OR $5::boolean AND NOT g.rolsuper AND EXISTS (SELECT FROM pg_roles k WHERE k.rolcreaterole AND pg_has_role(m.oid, k.oid, 'MEMBER')) AS may,
                 m.oid <> g.oid AND pg_has_role(m.oid, g.oid, 'USAGE WITH ADMIN OPTION') AS grants
            FROM granted_to g OFFSET 0
      ) AS g
