@@ -61,7 +61,7 @@ pub(super) async fn carry_over(
     if held_names(context).await? != names {
         let_go(context);
         return Ok(Fence::Lost(
-            "somebody has made, renamed or dropped a sequence meanwhile".to_owned(),
+            "somebody has made, altered or dropped a sequence meanwhile".to_owned(),
         ));
     }
     let noted = match lock_target(context).await? {
@@ -80,7 +80,7 @@ pub(super) async fn carry_over(
     }
 }
 
-/// The sequences of the source, by number and name.
+/// The sequences of the source, by number, with name, owner and rights.
 pub(super) async fn names(context: &mut MoveContext<'_>) -> Result<Vec<(Oid, String)>, Failure> {
     let query = sqlx::query_as(sql!("move/sequence/names.sql"));
     context.source.rows(query.bind(context.record.schema.clone())).await
