@@ -269,7 +269,7 @@ fn who_locks_a_table_that_is_to_be_dumped_is_named() {
     estate.run_cut("copying/before-MakeSchema", &MOVE);
     client.batch_execute(&lock).unwrap();
     let resume = ["resume", "1", "--stall-seconds-max", "2"];
-    stands("process ", "SELECT pg_terminate_backend(", &resume);
+    stands("process ", "SELECT pg_catalog.pg_terminate_backend(", &resume);
     client.batch_execute("PREPARE TRANSACTION E'bob''s\n\\\\y'").unwrap();
     let named = r"E'bob''s\u000a\\y'";
     let how = format!("COMMIT PREPARED {named} or ROLLBACK PREPARED {named} in database app there");

@@ -60,7 +60,7 @@ fn what_a_reader_keeps_of_a_fence_is_said_and_named_and_apply_takes_it_away() {
     assert_ne!(stopped.code, 0, "{}{}", stopped.stdout, stopped.stderr);
     for says in [
         "node pg2: shard 0 is open, and triggers of the fence stay on 1 table: locks on tables of schema shard_0000 are held by process ",
-        "SELECT pg_terminate_backend(…) there ends a process, ROLLBACK PREPARED '…' a prepared transaction; then run the same command again",
+        "SELECT pg_catalog.pg_terminate_backend(…) there ends a process, ROLLBACK PREPARED '…' a prepared transaction; then run the same command again",
     ] {
         assert!(stopped.stderr.contains(says), "{says}: {}", stopped.stderr);
     }

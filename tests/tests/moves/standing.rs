@@ -338,7 +338,7 @@ fn a_prepared_transaction_that_the_copy_waits_for_is_named() {
     writer.batch_execute("BEGIN; INSERT INTO elsewhere DEFAULT VALUES").unwrap();
     let run = estate.run(&["resume", &id, "--stall-seconds-max", "2"]);
     assert_eq!(run.code, 3, "{}", run.stderr);
-    assert!(run.stderr.contains("SELECT pg_terminate_backend("), "{}", run.stderr);
+    assert!(run.stderr.contains("SELECT pg_catalog.pg_terminate_backend("), "{}", run.stderr);
     writer.batch_execute("COMMIT").unwrap();
     estate.run(&["resume", &id]).ok();
     assert_eq!(estate.home(shard), "pg2");

@@ -19,7 +19,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("without/", "a move of which one node is gone for good: tests/moves/gone.rs"),
     ("rebuild/", "a catalog that is made anew beside a mover: tests/moves/rebuild.rs"),
     ("reopened/", "a source that was promoted without its fence: tests/moves/switched.rs"),
-    ("carry/", "a sequence that is renamed behind the fence: tests/moves/at_end.rs"),
     ("made/", "a table that is renamed while a copy is made: tests/moves/in_the_way.rs"),
     (
         "apply/before-Unfence-",
