@@ -3,7 +3,7 @@
     SELECT coalesce(a.xact_start, a.state_change) AS since,
            format('process %s (%s, %s for %s s)', a.pid, concat_ws(' ', coalesce(a.usename, a.backend_type), nullif(a.application_name, '')), a.state,
                   floor(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, a.state_change)))) AS who,
-           format('SELECT pg_terminate_backend(%s)', a.pid) AS how, a.pid, NULL AS locks
+           format('SELECT pg_catalog.pg_terminate_backend(%s)', a.pid) AS how, a.pid, NULL AS locks
       FROM pg_stat_activity a
      WHERE a.pid <> pg_backend_pid()
     UNION ALL

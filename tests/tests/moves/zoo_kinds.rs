@@ -61,6 +61,7 @@ const ELSEWHERE: &str = "
     RELKIND_TOASTVALUE: goes with its table
     RELKIND_FOREIGN_TABLE REPLICA_IDENTITY_NOTHING: refused
     RELPERSISTENCE_TEMP: seen by one session
+    RELPERSISTENCE_UNLOGGED: refused
     COLLPROVIDER_DEFAULT: of the system alone
     DEFACLOBJ_NAMESPACE DEFACLOBJ_LARGEOBJECT: of the whole database alone
     CONSTRAINT_ASSERTION: there are none yet

@@ -119,4 +119,6 @@ SELECT o.object, o.named_by_server, o.what, l.catalog, l.line FROM line l JOIN o
 $depends$ AS rows
   FROM way w JOIN catalog c ON c.oid = w.catalog JOIN cols s ON s.oid = c.oid CROSS JOIN head h
  WHERE c.relname NOT IN (SELECT e.catalog FROM elsewhere e)
+   -- An index is an object of its own, and one that is not valid stays behind.
+   AND (c.relname, w.key) <> ('pg_index', 'indrelid')
  GROUP BY h.text
