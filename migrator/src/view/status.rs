@@ -7,6 +7,7 @@ use shardid_cluster::{Engine, NodeName};
 use crate::failure::Failure;
 use crate::file::ClusterFile;
 use crate::postgres::statistics::{Skew, Statistics};
+use crate::printable::in_one_line;
 use crate::talk;
 use crate::tickets::{Answer, Look};
 use crate::view::table::{Column, Table};
@@ -143,13 +144,13 @@ pub(crate) fn remarks(file: &ClusterFile, nodes: &Answers, mysql: &Mysql<'_>) {
         if !std::mem::replace(&mut said, true) {
             talk::line("");
         }
-        talk::line(text);
+        talk::view(&text);
     };
     for (_, answer) in nodes {
         if let Err(failure) = answer {
             for (message, _) in failure.messages() {
                 let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
-                say(format!("{red}{message}{red:#}"));
+                say(format!("{red}{}{red:#}", in_one_line(message)));
             }
         }
     }
@@ -160,7 +161,7 @@ pub(crate) fn remarks(file: &ClusterFile, nodes: &Answers, mysql: &Mysql<'_>) {
     failures.dedup();
     for message in failures {
         let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
-        say(format!("{red}{message}{red:#}"));
+        say(format!("{red}{}{red:#}", in_one_line(message)));
     }
     if !file.declared.tickets.is_empty() {
         let names: Vec<&str> =
