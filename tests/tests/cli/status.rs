@@ -53,7 +53,7 @@ fn a_node_that_is_down_is_shown_as_down_beside_the_others() {
     assert_eq!(run.code, 1);
     assert!(run.stdout.lines().any(|line| line.starts_with("pg2   down ")), "{}", run.stdout);
     assert!(run.stdout.lines().any(|line| line.starts_with("pg1   up ")), "{}", run.stdout);
-    assert!(run.stderr.contains("could not reach node pg2"), "{}", run.stderr);
+    assert!(run.stderr.contains("\ncould not reach node pg2"), "{}", run.stderr);
     let json = cluster.run(&["status", "--json"]);
     assert!(json.stdout.contains("\"state\": \"down\""), "{}", json.stdout);
     cluster.run(&["map"]).ok();
